@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the launcher and the proxy say to each other over their socketpair
+ * (SOCK_SEQPACKET), and how the gate is laid out. In order:
+ *
+ *   launcher → proxy  HANDOFF_GATE    the gate's sockets (handoff_fd order) and a nonce
+ *   proxy → launcher  HANDOFF_READY   isolated; the gate answers probes, nothing else
+ *   launcher → proxy  HANDOFF_ARM     the probes came back right, S has no other way out
+ *   proxy → launcher  HANDOFF_ARMED   the start record is written, the policy is in force
+ *
+ * While it is READY, the proxy answers each TCP connection and each DNS-port
+ * datagram with the nonce, so that the launcher knows that it is *this* proxy
+ * at the other end of the veth pair. Only after ARMED does the launcher start
+ * the command, and it closes the socket. Anything out of order, or an end of
+ * the stream before ARMED, ends both sides.
+ */
+#ifndef BASE_HANDOFF_H
+#define BASE_HANDOFF_H
+
+#include <stdint.h>
+
+#define HANDOFF_MAGIC 0x6e670001u /* "ng", version 1 */
+#define HANDOFF_NONCE 16
+
+enum handoff_type { HANDOFF_GATE = 1, HANDOFF_READY, HANDOFF_ARM, HANDOFF_ARMED };
+
+/* The descriptors of HANDOFF_GATE, all of them sockets of G. */
+enum handoff_fd {
+	HANDOFF_TCP4,  /* listening, IP_TRANSPARENT, non-blocking */
+	HANDOFF_TCP6,  /* listening, IPV6_TRANSPARENT, V6ONLY, non-blocking */
+	HANDOFF_UDP4,  /* port 53, IP_TRANSPARENT, IP_RECVORIGDSTADDR, IP_PKTINFO */
+	HANDOFF_UDP6,  /* the same for IPv6 */
+	HANDOFF_NFLOG, /* bound to GATE_NFLOG_GROUP, copy mode and NFULNL_CFG_F_SEQ set */
+	HANDOFF_NFT,   /* NETLINK_NETFILTER: through it the monitor reads G's counters (see report.h) */
+	HANDOFF_FDS
+};
+
+struct handoff_msg {
+	uint32_t magic;		      /* HANDOFF_MAGIC */
+	uint32_t type;		      /* enum handoff_type */
+	uint8_t nonce[HANDOFF_NONCE]; /* HANDOFF_GATE only */
+};
+
+/* The gate's layout. Every sandbox has the same addresses: each lives in namespaces of its own. */
+#define GATE_ADDR4	 "10.200.0.1"
+#define GATE_SANDBOX4	 "10.200.0.2"
+#define GATE_PLEN4	 30
+#define GATE_ADDR6	 "fd6e:6574:6761:7465::1"
+#define GATE_SANDBOX6	 "fd6e:6574:6761:7465::2"
+#define GATE_PLEN6	 64
+#define GATE_POOL4	 "198.18.0.0/15"	    /* synthetic addresses of the gate's DNS (RFC 2544 range) */
+#define GATE_POOL6	 "fd6e:6574:6761:5000::/96" /* the same, the IPv4 one in the low 32 bits */
+#define GATE_TCP_PORT	 15001
+#define GATE_NFLOG_GROUP 7
+#define GATE_NFT_TABLE	 "netgate" /* family inet */
+
+/*
+ * Named counters of GATE_NFT_TABLE, exact; the rest of a drop class counts in
+ * its NFLOG prefix of the same name. "syn" counts initial TCP SYNs.
+ */
+#define GATE_COUNTERS \
+	X(SYN, "syn") \
+	X(DNS, "dns") X(UDP, "udp") X(QUIC, "quic") X(ICMP, "icmp") X(IP_PROTOCOL, "ip_protocol") \
+		X(SPOOFED, "spoofed") X(BOGUS, "bogus_destination") X(MALFORMED, "malformed")
+
+enum gate_counter {
+#define X(id, name) GATE_COUNTER_##id,
+	GATE_COUNTERS
+#undef X
+		GATE_COUNTER_COUNT
+};
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the monitor hears: from the launcher (REPORT_* below) and from the
+ * proxy (MONITOR_*), each over a SOCK_SEQPACKET socketpair of its own, as
+ * fixed-size messages. The monitor never obeys: it checks the type, the size
+ * and what came with it, and ends the job when something is out of order.
+ *
+ * The launcher takes the end of its stream as the order to end the sandbox at
+ * once: when the monitor is gone, so is the command.
+ */
+#ifndef BASE_REPORT_H
+#define BASE_REPORT_H
+
+#include <stdint.h>
+
+#include "base/handoff.h"
+
+#define REPORT_TEXT_MAX 480
+
+enum report_type {
+	REPORT_NOTE = 1, /* text: something the summary must say (such as "AF_UNIX is refused: …") */
+	REPORT_STARTED,	 /* value: pid of the command in the launcher's PID namespace */
+	REPORT_STOPPED,	 /* the command was stopped (job control): the monitor stops itself too */
+	REPORT_FAILED,	 /* text: why the sandbox could not be started; netgate ends with 125 */
+	REPORT_ENDED,	 /* value: wait status of the command (waitpid(2)) */
+	REPORT_EXEC,	 /* text: the command could not be executed; value: 126 or 127 */
+};
+
+struct report_msg {
+	uint32_t type;
+	int32_t value;
+	char text[REPORT_TEXT_MAX]; /* NUL-terminated */
+};
+
+enum monitor_type {
+	MONITOR_COUNTERS = 1, /* proxy → monitor, with the HANDOFF_NFT socket: read G's counters, please */
+	MONITOR_COUNTED,      /* monitor → proxy: `packets` and `bytes`, or `failed` */
+	MONITOR_FINISH,	      /* monitor → proxy: the sandbox is gone; close, record, summarise, exit */
+	MONITOR_REOPEN,	      /* monitor → proxy, with a descriptor: the log's new file */
+};
+
+struct monitor_msg {
+	uint32_t type;
+	uint32_t failed;
+	uint64_t packets[GATE_COUNTER_COUNT];
+	uint64_t bytes[GATE_COUNTER_COUNT];
+};
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The audit log of one job: the only writer of records, and the only place
+ * where the summary's counts and --verbose lines come from, so that what a
+ * person reads is what is on record. Record before effect: each call returns
+ * once the line is in the file (one write(2) to an O_APPEND descriptor).
+ *
+ * A record that can't be written makes every call return -errno until a write
+ * succeeds again; the caller turns a new grant into a denial
+ * (log_unavailable). What was lost is counted, and a `gap` record with the
+ * count goes before the next record. `seq` has no holes: a record that was
+ * not written used none. A partly written line is cut off again, or ended
+ * with a line feed where the file can't be cut (a pipe).
+ *
+ * Lines chain by hash: H0 = SHA-256(""), Hn = SHA-256(Hn-1 ‖ line n without
+ * its line feed). `end` carries the head before it; docs/records.md says how to check.
+ */
+#ifndef PROXY_AUDIT_AUDIT_H
+#define PROXY_AUDIT_AUDIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/addr.h"
+#include "rules/match.h"
+
+struct audit;
+struct policy;
+
+enum door { DOOR_TRANSPARENT, DOOR_DNS };
+
+/* How a connection ended. */
+#define CLOSE_ENDS \
+	X(CLIENT, "client") \
+	X(UPSTREAM, "upstream") X(CLIENT_RESET, "client_reset") X(UPSTREAM_RESET, "upstream_reset") X(IDLE, "idle") \
+		X(DENIED, "denied") X(CONNECT_FAILED, "connect_failed") X(NAME_MISMATCH, "name_mismatch") \
+			X(HTTP_MALFORMED, "http_malformed") X(JOB_ENDED, "job_ended") \
+				X(INTERNAL_ERROR, "internal_error")
+
+enum close_end {
+#define X(id, word) CLOSE_##id,
+	CLOSE_ENDS
+#undef X
+		CLOSE_END_COUNT
+};
+
+struct audit_config {
+	int fd;			     /* the log, O_APPEND; stays the caller's */
+	int verbose_fd;		     /* a line an attempt, or -1 */
+	const char *job;	     /* borrowed, outlives the audit */
+	const struct policy *policy; /* for rule labels; borrowed, outlives the audit */
+};
+
+/* Returns NULL with errno set (ENOMEM). */
+struct audit *audit_new(const struct audit_config *config);
+void audit_free(struct audit *a);
+
+/* The log's new file after a rotation (takes `fd`, closes the old one); the chain and `seq` go on. */
+void audit_reopen(struct audit *a, int fd);
+
+/* `command` NULL-terminated argv; shown cut. Returns 0 or -errno, as every call below. */
+int audit_start(struct audit *a, char *const *command);
+
+struct audit_decision {
+	uint64_t conn; /* 0: belongs to no connection (a DNS query over UDP) */
+	enum door door;
+	struct endpoint src, dst;
+	const struct request *request;
+	const struct verdict *verdict;
+	/* What was seen and is not in the request; zero or NULL where it was not. Borrowed. */
+	const void *raw_name; /* a name that could not be made canonical */
+	size_t raw_name_len;
+	const char *alpn;
+	bool ech;
+	const char *method, *path; /* not NUL-terminated */
+	size_t method_len, path_len;
+	const char *qtype; /* DNS: "A", "AAAA", … or "TYPE65" */
+};
+
+int audit_decision(struct audit *a, const struct audit_decision *d);
+
+/*
+ * One address that was tried, or a lookup that failed (`peer` then
+ * ADDR_NONE). `reason`: CONNECTED, CONNECT_FAILED, DNS_FAILED or
+ * PRIVATE_ADDRESS; `detail`: an errno name, a DNS error, or the address that an IPv6 one decodes to; or NULL.
+ */
+int audit_dial(struct audit *a, uint64_t conn, const struct name *host, const struct endpoint *peer, enum reason reason,
+	       const char *detail);
+
+struct audit_close {
+	uint64_t conn;
+	const struct name *host; /* as in the decision that allowed it; NULL: none or an address rule */
+	struct endpoint dst;	 /* as the client chose it */
+	uint64_t up, down;	 /* payload bytes sent to and received from upstream */
+	uint64_t ms;		 /* since accept */
+	enum close_end end;
+};
+
+/* Once for every connection that had an allowing decision. */
+int audit_close(struct audit *a, const struct audit_close *c);
+
+struct audit_drop {
+	const char *proto; /* "udp", "icmp", "icmpv6", "tcp", "ip-47", …; NULL: not known */
+	struct addr dst;   /* ADDR_NONE: not known (counted, not seen) */
+	uint16_t port;	   /* 0: none */
+	enum reason reason;
+	uint64_t count, bytes;
+};
+
+int audit_drop(struct audit *a, const struct audit_drop *d);
+
+struct audit_end {
+	int wait_status;  /* of the command, as waitpid(2) gives it; -1: not known */
+	uint64_t syns;	  /* initial SYNs that G counted */
+	uint64_t accepts; /* connections accepted */
+	bool counted;	  /* false: G's counters could not be read, `syns` means nothing */
+};
+
+/* The last record: totals and the chain's head. */
+int audit_end(struct audit *a, const struct audit_end *e);
+
+/* The head of the chain so far, 64 hex digits and a NUL. */
+void audit_head(const struct audit *a, char hex[static 65]);
+
+/*
+ * The summary for a person: what was allowed (host, connections, bytes up and
+ * down), what was denied (host or address, how often, why, and the exact flag
+ * that would allow it, where one would). Bounded: a table of TALLY_MAX entries,
+ * the rest counted as "and N more". Prints nothing when nothing was attempted.
+ */
+void audit_summary(const struct audit *a, FILE *out);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Packets that G dropped: reads NFLOG, aggregates by (reason, protocol,
+ * destination, port), and writes `drop` records: the first of its kind at
+ * once, later ones summed up and flushed every DROPS_FLUSH_S seconds and at the end.
+ *
+ * Exactness: NFLOG carries only a rate-limited part of a flood; G's counters
+ * have all. drops_reconcile() records the difference for each reason, so that
+ * the counts on record add up to what G counted.
+ */
+#ifndef PROXY_AUDIT_DROPS_H
+#define PROXY_AUDIT_DROPS_H
+
+#include <stdint.h>
+
+#include "base/handoff.h"
+
+struct audit;
+struct drops;
+struct event_base;
+
+#define DROPS_FLUSH_S	10
+#define DROPS_TABLE_MAX 4096 /* distinct keys between two flushes; what does not fit is left to the reconciliation */
+
+/* Reads from `nflog_fd` (HANDOFF_NFLOG; stays the caller's) on `base`. NULL with errno. */
+struct drops *drops_new(struct event_base *base, int nflog_fd, struct audit *audit);
+void drops_free(struct drops *d);
+
+/* Reads what waits in the socket and writes every pending count. */
+void drops_flush(struct drops *d);
+
+/*
+ * `packets` and `bytes` are G's counters (absolute, GATE_COUNTER order). Writes what they have more
+ * than the records so far, per reason; for SYNs above `accepts`, a HALF_OPEN drop.
+ */
+void drops_reconcile(struct drops *d, const uint64_t *packets, const uint64_t *bytes, uint64_t accepts);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names ↔ synthetic addresses of one job: each allowed name that is asked for
+ * gets an address of its own, and no address is ever given to a second name.
+ */
+#ifndef PROXY_DNS_DNS_MAP_H
+#define PROXY_DNS_DNS_MAP_H
+
+#include <stddef.h>
+
+#include "base/addr.h"
+#include "base/name.h"
+
+struct dns_map;
+
+#define DNS_MAP_MAX 65536 /* distinct names a job may ask for; above it: SERVFAIL and limit_names */
+
+struct dns_map *dns_map_new(void); /* NULL: ENOMEM */
+void dns_map_free(struct dns_map *m);
+
+/*
+ * The address of `name` in `family`, made when it is new. Returns 0; -ENOSPC
+ * at DNS_MAP_MAX; -ENOMEM.
+ */
+int dns_map_addr(struct dns_map *m, const struct name *name, enum addr_family family, struct addr *out);
+
+/* The name that an address was given to; NULL for any other address. Borrowed, lives as long as the map. */
+const struct name *dns_map_name(const struct dns_map *m, const struct addr *a);
+
+/* True for every address of the pools, given out or not. */
+bool dns_map_covers(const struct addr *a);
+
+#endif

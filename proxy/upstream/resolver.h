@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Upstream DNS for the dial, over c-ares: absolute names only, no search list,
+ * hosts file, aliases or configuration file; A and AAAA asked at once.
+ */
+#ifndef PROXY_UPSTREAM_RESOLVER_H
+#define PROXY_UPSTREAM_RESOLVER_H
+
+#include <stddef.h>
+
+#include "base/addr.h"
+#include "base/name.h"
+
+struct err;
+struct event_base;
+struct resolver;
+struct resolver_query;
+
+#define RESOLVER_ADDRS_MAX   32 /* addresses kept of one answer */
+#define RESOLVER_SERVERS_MAX 4
+
+/*
+ * `servers`: 1 to RESOLVER_SERVERS_MAX. Opens nothing from disk after this.
+ * NULL with an error.
+ */
+struct resolver *resolver_new(struct event_base *base, const struct endpoint *servers, size_t n, struct err *err);
+void resolver_free(struct resolver *r); /* cancels what is pending; no callback is called */
+
+/*
+ * Called once per family (two calls a query): `n` addresses of it, in the
+ * server's order; n = 0 with `error` (a short text such as "NXDOMAIN",
+ * "timeout") when there are none. `last` in the second call, after which the query is gone.
+ * Never called from inside resolver_lookup().
+ */
+typedef void resolver_fn(void *arg, enum addr_family family, const struct addr *addrs, size_t n, const char *error,
+			 bool last);
+
+/* Returns NULL when out of memory. */
+struct resolver_query *resolver_lookup(struct resolver *r, const struct name *name, resolver_fn *done, void *arg);
+
+/* No callback after this. Not allowed after the last one. */
+void resolver_cancel(struct resolver_query *q);
+
+/* Reads name servers from a resolv.conf(5) (set-up only). Returns their number, 0 when there are none or no file. */
+size_t resolver_read_conf(const char *path, struct endpoint *servers, size_t max);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads DNS queries and writes the gate's own answers (RFC 1035, 6891, 8914). Pure. */
+#ifndef PROXY_WIRE_DNS_MSG_H
+#define PROXY_WIRE_DNS_MSG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "proxy/wire/parse.h"
+
+#define DNS_TYPE_A     1
+#define DNS_TYPE_NS    2
+#define DNS_TYPE_SOA   6
+#define DNS_TYPE_PTR   12
+#define DNS_TYPE_TXT   16
+#define DNS_TYPE_AAAA  28
+#define DNS_TYPE_SRV   33
+#define DNS_TYPE_OPT   41
+#define DNS_TYPE_SVCB  64
+#define DNS_TYPE_HTTPS 65
+#define DNS_TYPE_ANY   255
+#define DNS_CLASS_IN   1
+
+enum dns_rcode {
+	DNS_NOERROR = 0,
+	DNS_FORMERR = 1,
+	DNS_SERVFAIL = 2,
+	DNS_NXDOMAIN = 3,
+	DNS_NOTIMP = 4,
+	DNS_REFUSED = 5
+};
+
+#define DNS_QNAME_WIRE_MAX 255
+#define DNS_UDP_MIN	   512
+#define DNS_UDP_MAX	   1232 /* what the gate offers and the most it sends over UDP */
+
+struct dns_query {
+	uint16_t id;
+	uint16_t flags; /* as received */
+	bool has_question;
+	uint8_t qname[DNS_QNAME_WIRE_MAX]; /* wire form as sent, so that 0x20 case is echoed */
+	uint8_t qname_len;
+	char text[4 * DNS_QNAME_WIRE_MAX +
+		  1];  /* dotted, bytes outside LDH and '_' (dots inside a label too) as \DDD; "." is the root */
+	bool is_plain; /* every label is LDH or '_': `text` is what name_canonical() may see */
+	uint16_t qtype, qclass;
+	bool has_opt;
+	uint16_t udp_size; /* from OPT, at least 512; 512 without one */
+	uint8_t opt_version;
+	bool dnssec_ok;
+};
+
+/*
+ * PARSE_OK: a query with opcode 0 and one question, no answer or authority
+ * records, at most one OPT. PARSE_BAD: anything else; `query->has_question`
+ * and `id` say how much can be answered (FORMERR, or NOTIMP for another
+ * opcode). A message with QR set, or shorter than a header, is
+ * PARSE_BAD with *silent = true: it gets no answer, so that two servers never
+ * talk to each other. Compression pointers in the question are bad.
+ */
+enum parse dns_query_parse(const uint8_t *p, size_t len, struct dns_query *query, bool *silent);
+
+struct dns_answer {
+	enum dns_rcode rcode;
+	const struct addr *addr; /* one A or AAAA record, or NULL */
+	const char *ptr_name;	 /* one PTR record with this canonical name, or NULL */
+	uint32_t ttl;
+	bool soa;	      /* negative answer: an SOA of the name itself with `ttl` as minimum (RFC 2308) */
+	const char *ede_text; /* with OPT: Extended DNS Error 17 (Filtered) with this text; NULL: none */
+};
+
+/*
+ * Writes the answer to `query` (QR, RA, AA clear, RD echoed, OPT echoed when
+ * there was one) into `out` of `cap` bytes. Over UDP pass udp=true: then it is cut to
+ * the client's size with TC set. Returns the length, or 0 when not even a header fits.
+ */
+size_t dns_answer_write(const struct dns_query *query, const struct dns_answer *answer, bool udp, uint8_t *out,
+			size_t cap);
+
+/* The address in a PTR name under in-addr.arpa or ip6.arpa. Returns 0, or -1 when it is not a complete one. */
+int dns_ptr_addr(const struct dns_query *query, struct addr *out);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The policy of a job: built once from flags and YAML, immutable afterwards.
+ * A policy file is loaded aside and swapped, never edited. An empty one allows nothing.
+ */
+#ifndef RULES_POLICY_H
+#define RULES_POLICY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/addr.h"
+
+struct err;
+struct policy;
+struct policy_rule;
+
+#define POLICY_RULE_LABEL_MAX 256
+#define POLICY_DIGEST_STRLEN  65 /* SHA-256 in hex and the NUL */
+
+/* Builder: collects entries; policy_build() makes the immutable object. */
+struct policy_builder;
+
+struct policy_builder *policy_builder_new(void);
+void policy_builder_free(struct policy_builder *b);
+
+/*
+ * One --allow entry: HOST, HOST:PORT, HOST:PORT/tcp, *.HOST, .HOST, CIDR:PORT
+ * or [IP6]/LEN:PORT (docs/policy.md). --deny: the same, and without a port it
+ * means all of them. Returns 0, or -1 with what is wrong and what to write instead.
+ */
+int policy_builder_allow(struct policy_builder *b, const char *entry, struct err *err);
+int policy_builder_deny(struct policy_builder *b, const char *entry, struct err *err);
+
+/* mode: audit (true) or enforce (false). A command line's --audit wins over files. */
+void policy_builder_audit(struct policy_builder *b, bool audit);
+
+/*
+ * Adds the entries of a YAML policy, read whole from `f` before anything
+ * counts; `path` is only for messages and rule labels. Errors say
+ * "path:line:col: what, and what to write instead". Returns 0 or -1.
+ */
+int policy_builder_yaml(struct policy_builder *b, FILE *f, const char *path, struct err *err);
+
+/* The immutable policy; the builder is empty afterwards (and must still be freed). NULL with an error. */
+struct policy *policy_build(struct policy_builder *b, struct err *err);
+void policy_free(struct policy *p);
+
+bool policy_is_audit(const struct policy *p);
+
+/* Number of allow and deny rules. */
+size_t policy_size(const struct policy *p);
+
+/* SHA-256 of the canonical text; returns `buf`. Two policies that decide alike because they say the same have the same one. */
+const char *policy_digest(const struct policy *p, char buf[static POLICY_DIGEST_STRLEN]);
+
+/* Writes the canonical policy as YAML that loads back to the same policy. Returns 0 or -errno. */
+int policy_print(const struct policy *p, FILE *out);
+
+/*
+ * Calls `warn` with one line for each rule that is too wide, never used
+ * because another one covers or denies it, or lists a public DNS-over-HTTPS
+ * resolver. Returns the number of warnings.
+ */
+size_t policy_warnings(const struct policy *p, void (*warn)(void *arg, const char *text), void *arg);
+
+/* "policy.yaml:4" or "--allow api.example.com"; returns `buf`. "" for a NULL rule. */
+const char *policy_rule_label(const struct policy *p, const struct policy_rule *rule,
+			      char buf[static POLICY_RULE_LABEL_MAX]);
+
+/* True when the rule lets its own name resolve into `a` although the guard refuses such addresses (`addresses:`). */
+bool policy_rule_exempts(const struct policy *p, const struct policy_rule *rule, const struct addr *a);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Builds a gate G for an existing sandbox namespace S: veth pair, fixed MACs,
+ * permanent neighbours, catch-all local routes, the hardened nft rules and the
+ * sockets that go to the proxy. Nothing of the host's namespace is touched.
+ *
+ * G has no name and no bind mount: it lives only as long as somebody holds one
+ * of its sockets. The caller hands them to the proxy and closes its own.
+ */
+#ifndef SANDBOX_NET_GATE_H
+#define SANDBOX_NET_GATE_H
+
+#include "base/handoff.h"
+
+struct err;
+
+struct gate {
+	int fds[HANDOFF_FDS]; /* sockets of G; CLOEXEC */
+};
+
+/*
+ * `s_netns`: a descriptor of S's network namespace, owned by a user namespace
+ * below the caller's. The caller must have CAP_SYS_ADMIN and CAP_NET_ADMIN
+ * over its own user namespace and is back in its own network namespace
+ * afterwards. `eth0` in S comes up last. Returns 0; or -1 with nothing left behind.
+ */
+int gate_build(int s_netns, struct gate *gate, struct err *err);
+void gate_close(struct gate *gate);
+
+/*
+ * Proves, from inside S, that its only way out is the gate: two links (lo and
+ * our eth0), default routes over the gate and nothing else, no other
+ * neighbour; and that this proxy answers: TCP over IPv4 and IPv6 to an arbitrary address and
+ * a datagram to port 53 each bring back `nonce`. Waits at most 5 s for each answer.
+ * Returns 0; or -1 with what was found.
+ */
+int gate_prove(int s_netns, const uint8_t nonce[HANDOFF_NONCE], struct err *err);
+
+#endif

@@ -11,6 +11,7 @@
 #ifndef PROXY_AUDIT_DROPS_H
 #define PROXY_AUDIT_DROPS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/handoff.h"
@@ -20,6 +21,7 @@ struct drops;
 struct event_base;
 
 #define DROPS_FLUSH_S	10
+#define DROPS_SETTLE_MS 50
 #define DROPS_TABLE_MAX 4096 /* distinct keys between two flushes; what does not fit is left to the reconciliation */
 
 /* Reads from `nflog_fd` (HANDOFF_NFLOG; stays the caller's) on `base`. NULL with errno. */
@@ -30,9 +32,12 @@ void drops_free(struct drops *d);
 void drops_flush(struct drops *d);
 
 /*
- * `packets` and `bytes` are G's counters (absolute, GATE_COUNTER order). Writes what they have more
- * than the records so far, per reason; for SYNs above `accepts`, a HALF_OPEN drop.
+ * `packets` and `bytes` are G's counters (absolute, GATE_COUNTER order), `accepts` the connections accepted.
+ * Writes, per reason, what they have more than the records so far. May be called at any time and often:
+ * NFLOG delivers late, so that while the sandbox lives only what an earlier call already saw counted is held
+ * to be missing. With `last` (the sandbox is gone) waits up to DROPS_SETTLE_MS for what is still queued, writes the whole
+ * difference, and a half_open drop for the SYNs above `accepts`; nothing is read from the socket after that.
  */
-void drops_reconcile(struct drops *d, const uint64_t *packets, const uint64_t *bytes, uint64_t accepts);
+void drops_reconcile(struct drops *d, const uint64_t *packets, const uint64_t *bytes, uint64_t accepts, bool last);
 
 #endif

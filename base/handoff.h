@@ -60,8 +60,10 @@ struct handoff_msg {
  */
 #define GATE_COUNTERS \
 	X(SYN, "syn") \
-	X(DNS, "dns") X(UDP, "udp") X(QUIC, "quic") X(ICMP, "icmp") X(IP_PROTOCOL, "ip_protocol") \
-		X(SPOOFED, "spoofed") X(BOGUS, "bogus_destination") X(MALFORMED, "malformed")
+	X(DNS, "dns") \
+	X(UDP, "udp") \
+	X(QUIC, "quic") X(ICMP, "icmp") X(IP_PROTOCOL, "ip_protocol") X(SPOOFED, "spoofed") \
+		X(BOGUS, "bogus_destination") X(MALFORMED, "malformed")
 
 enum gate_counter {
 #define X(id, name) GATE_COUNTER_##id,

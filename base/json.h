@@ -29,8 +29,11 @@ void json_bytes(struct json *j, const char *key, const void *p, size_t len, size
 
 /* A string member from NUL-terminated text, whole. A NULL text writes nothing. */
 void json_text(struct json *j, const char *key, const char *text);
+
+/* A number and a truth value. */
 void json_u64(struct json *j, const char *key, uint64_t v);
 void json_bool(struct json *j, const char *key, bool v);
+
 /* Address and endpoint members; ADDR_NONE writes nothing. */
 void json_addr(struct json *j, const char *key, const struct addr *a);
 void json_endpoint(struct json *j, const char *key, const struct endpoint *e);

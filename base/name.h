@@ -28,6 +28,7 @@ struct name {
  */
 int name_canonical(const void *in, size_t len, struct name *out);
 
+/* True when both are the same name. */
 bool name_equal(const struct name *a, const struct name *b);
 
 /* The part of a canonical name after its first dot; NULL when there is none. Points into `s`. */

@@ -19,6 +19,7 @@ struct prefix {
  */
 int prefix_parse(const char *text, size_t len, struct prefix *out);
 
+/* True when `a` is of the prefix's family and in it. */
 bool prefix_contains(const struct prefix *p, const struct addr *a);
 
 /* "192.0.2.0/24"; returns `buf`. */
@@ -27,11 +28,12 @@ const char *prefix_format(const struct prefix *p, char buf[static PREFIX_STRLEN]
 /* A map from prefixes to numbers: the longest match wins. */
 struct prefix_map;
 
+/* An empty map; NULL when out of memory. Freeing NULL does nothing. */
 struct prefix_map *prefix_map_new(void);
 void prefix_map_free(struct prefix_map *map);
 
 /*
- * Adds `p` with `value` (not UINT32_MAX). Returns 0; 1 when the same prefix is
+ * Adds `p` (host bits zero) with `value` (not UINT32_MAX). Returns 0; 1 when the same prefix is
  * already there (its value stays; *old, if not NULL, gets it); -ENOMEM.
  */
 int prefix_map_add(struct prefix_map *map, const struct prefix *p, uint32_t value, uint32_t *old);

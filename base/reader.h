@@ -19,10 +19,10 @@ struct reader {
 	bool bad;	  /* a read went past the end */
 };
 
-/* A reader over `len` bytes at `p`, which stay the caller's. */
+/* A reader over `len` bytes at `p`, which stay the caller's; `p` may be NULL when there are none. */
 static inline struct reader reader_over(const void *p, size_t len)
 {
-	return (struct reader){ .p = p, .left = len, .bad = false };
+	return (struct reader){ .p = len ? p : (const uint8_t *)"", .left = len, .bad = false };
 }
 
 /* The next `n` bytes as a reader of their own; an empty bad one when there are fewer. */
@@ -51,6 +51,7 @@ static inline uint32_t reader_uint(struct reader *r, size_t n)
 	return v;
 }
 
+/* reader_uint() of the field widths of protocols. */
 static inline uint8_t reader_u8(struct reader *r)
 {
 	return (uint8_t)reader_uint(r, 1);

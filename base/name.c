@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Host names made canonical. Whatever is not plainly a host name is refused
+ * here, before a rule or a resolver sees it: a checker and a resolver that
+ * read the same bytes differently are how allowlists have been passed.
+ */
+#include "base/name.h"
+
+#include <string.h>
+
+/* The canonical form of one byte of a label; 0 for a byte that no host name has. */
+static char canonical_byte(uint8_t c)
+{
+	if (c >= 'A' && c <= 'Z')
+		return (char)(c - 'A' + 'a');
+	if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_')
+		return (char)c;
+	return 0;
+}
+
+/*
+ * True when a canonical label would make a resolver read the name as an IPv4
+ * address: all digits, or "0x" and hex digits, of which "0x" has none and
+ * still counts (WHATWG URL, "ends in a number checker").
+ */
+static bool is_number(const char *label, size_t len)
+{
+	const char *set = "0123456789";
+
+	if (len >= 2 && label[0] == '0' && label[1] == 'x') {
+		label += 2;
+		set = "0123456789abcdef";
+	}
+	/* The label is the last one: its end is the NUL. */
+	return label[strspn(label, set)] == '\0';
+}
+
+int name_canonical(const void *in, size_t len, struct name *out)
+{
+	const uint8_t *p = in;
+	size_t label = 0; /* where the present label begins */
+
+	out->len = 0;
+	out->s[0] = '\0';
+	if (len > 0 && p[len - 1] == '.')
+		len--;
+	if (len == 0 || len > NAME_LEN_MAX)
+		return -1;
+	for (size_t i = 0; i < len; i++) {
+		if (p[i] == '.') {
+			if (i == label)
+				return -1;
+			label = i + 1;
+			out->s[i] = '.';
+			continue;
+		}
+		out->s[i] = canonical_byte(p[i]);
+		if (out->s[i] == '\0' || i - label >= NAME_LABEL_MAX)
+			return -1;
+	}
+	out->s[len] = '\0';
+	if (label == len || is_number(out->s + label, len - label))
+		return -1;
+	out->len = (uint8_t)len;
+	return 0;
+}
+
+bool name_equal(const struct name *a, const struct name *b)
+{
+	return a->len == b->len && memcmp(a->s, b->s, a->len) == 0;
+}
+
+const char *name_parent(const char *s)
+{
+	const char *dot = strchr(s, '.');
+
+	return dot ? dot + 1 : NULL;
+}
+
+bool name_is_below(const struct name *name, const char *suffix, size_t suffix_len)
+{
+	size_t at;
+
+	if (name->len <= suffix_len)
+		return false;
+	at = name->len - suffix_len;
+	return name->s[at - 1] == '.' && memcmp(name->s + at, suffix, suffix_len) == 0;
+}

@@ -58,12 +58,18 @@ struct handoff_msg {
  * Named counters of GATE_NFT_TABLE, exact; the rest of a drop class counts in
  * its NFLOG prefix of the same name. "syn" counts initial TCP SYNs.
  */
+/* clang-format off */
 #define GATE_COUNTERS \
 	X(SYN, "syn") \
 	X(DNS, "dns") \
 	X(UDP, "udp") \
-	X(QUIC, "quic") X(ICMP, "icmp") X(IP_PROTOCOL, "ip_protocol") X(SPOOFED, "spoofed") \
-		X(BOGUS, "bogus_destination") X(MALFORMED, "malformed")
+	X(QUIC, "quic") \
+	X(ICMP, "icmp") \
+	X(IP_PROTOCOL, "ip_protocol") \
+	X(SPOOFED, "spoofed") \
+	X(BOGUS, "bogus_destination") \
+	X(MALFORMED, "malformed")
+/* clang-format on */
 
 enum gate_counter {
 #define X(id, name) GATE_COUNTER_##id,

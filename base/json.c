@@ -74,13 +74,20 @@ void json_begin(struct json *j, char *buf, size_t cap)
 	json_put(j, "{", 1);
 }
 
-void json_bytes(struct json *j, const char *key, const void *p, size_t len, size_t max)
+/* Writes `\\+N` as it stands inside a string. */
+static void json_cut_mark(struct json *j, size_t n)
+{
+	char cut[3 + DIGITS_MAX] = "\\\\+";
+
+	json_put(j, cut, (size_t)(digits_put(cut + 3, n) - cut));
+}
+
+/* The inside of a string and its closing quote. */
+static void json_string(struct json *j, const uint8_t *in, size_t len, size_t max)
 {
 	size_t shown = len < max ? len : max;
-	const uint8_t *in = p;
 	size_t i = 0;
 
-	json_key(j, key, '"');
 	while (i < shown && !j->full) {
 		size_t run = i;
 
@@ -92,12 +99,38 @@ void json_bytes(struct json *j, const char *key, const void *p, size_t len, size
 		if (i < shown)
 			json_escape(j, in[i++]);
 	}
-	if (shown < len) {
-		char cut[3 + DIGITS_MAX] = "\\\\+";
-
-		json_put(j, cut, (size_t)(digits_put(cut + 3, len - shown) - cut));
-	}
+	if (shown < len)
+		json_cut_mark(j, len - shown);
 	json_put(j, "\"", 1);
+}
+
+void json_bytes(struct json *j, const char *key, const void *p, size_t len, size_t max)
+{
+	json_key(j, key, '"');
+	json_string(j, p, len, max);
+}
+
+void json_texts(struct json *j, const char *key, char *const *texts, size_t max_items, size_t max)
+{
+	size_t n = 0, shown;
+
+	json_key(j, key, '[');
+	for (; texts[n] && n < max_items && max; n++) {
+		size_t len = strlen(texts[n]);
+
+		json_put(j, n ? ",\"" : "\"", n ? 2 : 1);
+		json_string(j, (const uint8_t *)texts[n], len, max);
+		max -= len < max ? len : max;
+	}
+	shown = n;
+	while (texts[n])
+		n++;
+	if (shown < n) {
+		json_put(j, shown ? ",\"" : "\"", shown ? 2 : 1);
+		json_cut_mark(j, n - shown);
+		json_put(j, "\"", 1);
+	}
+	json_put(j, "]", 1);
 }
 
 void json_text(struct json *j, const char *key, const char *text)

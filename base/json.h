@@ -30,6 +30,13 @@ void json_bytes(struct json *j, const char *key, const void *p, size_t len, size
 /* A string member from NUL-terminated text, whole. A NULL text writes nothing. */
 void json_text(struct json *j, const char *key, const char *text);
 
+/*
+ * An array of NUL-terminated texts up to a NULL pointer. At most `max` bytes of
+ * input are shown in all, and `max_items` texts: the text that goes over is cut
+ * as any string, and a last text `\\+N` stands for N further ones.
+ */
+void json_texts(struct json *j, const char *key, char *const *texts, size_t max_items, size_t max);
+
 /* A number and a truth value. */
 void json_u64(struct json *j, const char *key, uint64_t v);
 void json_bool(struct json *j, const char *key, bool v);

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Running netgate (or anything) on a host of the lab, and reading its log."""
+
+import dataclasses
+import json
+import os
+import subprocess
+
+# Safety net for a run that hangs, far above what a busy machine takes.
+TIMEOUT = 120
+MARK = "NETGATE_LAB"
+
+
+@dataclasses.dataclass
+class Result:
+    rc: int
+    out: str
+    err: str
+    log: str  # path, or None
+    command: list
+
+    @property
+    def records(self):
+        return read_log(self.log)
+
+    def of(self, kind, **fields):
+        """The records of a type whose fields have these values."""
+        return [record for record in self.records
+                if record["type"] == kind and all(record.get(key) == value for key, value in fields.items())]
+
+    def one(self, kind, **fields):
+        """The only such record."""
+        found = self.of(kind, **fields)
+        assert len(found) == 1, f"{len(found)} records of {kind} with {fields}:\n{self.describe()}"
+        return found[0]
+
+    def describe(self):
+        lines = "\n".join(json.dumps(record) for record in self.records) if self.log else ""
+        return f"$ {' '.join(self.command)}\nrc {self.rc}\n--- out\n{self.out}\n--- err\n{self.err}\n--- log\n{lines}"
+
+    def __str__(self):
+        return self.describe()
+
+
+def read_log(path):
+    """Every complete line of a log; a line that is no JSON object is an error of the test."""
+    if not path or not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8", newline="\n") as lines:
+        return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+class Running:
+    """A started netgate. Give it to `finish()` or leave its `with` block: then it is ended."""
+
+    def __init__(self, process, log, mark, command):
+        self.process, self.log, self.mark, self.command = process, log, mark, command
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+
+    @property
+    def records(self):
+        return read_log(self.log)
+
+    def finish(self, stdin=None, timeout=TIMEOUT):
+        out, err = self.process.communicate(stdin, timeout)
+        decode = lambda data: data.decode("utf-8", "replace") if isinstance(data, bytes) else data or ""
+        return Result(self.process.returncode, decode(out), decode(err), self.log, self.command)
+
+    def kill(self):
+        """Ends it and everything that it started."""
+        for pid in self.processes():
+            try:
+                os.kill(pid, 9)
+            except ProcessLookupError:
+                pass
+        self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream:
+                stream.close()
+
+    def processes(self):
+        """The processes of this run that are alive, {pid: name}: all those that were started with its mark in the environment."""
+        needle = f"{MARK}={self.mark}\0".encode()
+        found = {}
+        for entry in os.listdir("/proc"):
+            if not entry.isdigit():
+                continue
+            try:
+                with open(f"/proc/{entry}/environ", "rb") as environ:
+                    marked = needle in environ.read() + b"\0"
+                with open(f"/proc/{entry}/stat") as stat:
+                    text = stat.read()
+            except OSError:
+                continue
+            state = text.rpartition(")")[2].split()[0]
+            if marked and state not in "ZX":
+                found[int(entry)] = text[text.index("(") + 1 : text.rindex(")")]
+        return found
+
+
+def launch(command, cwd, env, stdin, stdout, stderr, text=False):
+    return subprocess.Popen(command, cwd=cwd, env=env, stdin=stdin, stdout=stdout, stderr=stderr, text=text)

@@ -28,16 +28,25 @@ void guard_free(struct guard *g);
  * True when `a` is a public unicast address: not in the IANA IPv4/IPv6
  * special-purpose registries as not globally reachable, not multicast, not a
  * cloud metadata address, none of the gate's own, and the same for every IPv4
- * address that it embeds. Pure. When false, `detail` says why
- * ("169.254.0.0/16 link-local", "embeds 10.0.0.1: 10.0.0.0/8 private-use").
+ * address that it embeds. Of IPv6, only 2000::/3 and NAT64 with a public IPv4
+ * address pass; the other forms that carry an IPv4 address never do. Pure.
+ * When false, `detail` says why ("169.254.0.0/16 link-local", "embeds
+ * 10.0.0.1: 10.0.0.0/8 private-use"); else it is "".
  */
 bool guard_is_public(const struct addr *a, char detail[static GUARD_DETAIL_MAX]);
 
+enum guard_result {
+	GUARD_PASS,
+	GUARD_PRIVATE,	  /* not public, an address of the host, or on-link */
+	GUARD_UNREACHABLE /* the kernel has no way there, or could not be asked: nothing to dial */
+};
+
 /*
- * guard_is_public(), and a route look-up (RTM_GETROUTE): refused when the
- * host itself has the address or reaches it without a gateway on a shared
- * link. An error of the look-up, no route included, is a refusal.
+ * guard_is_public(), and a route look-up (RTM_GETROUTE): GUARD_PRIVATE when the
+ * host itself has the address or reaches it without a gateway, unless by the
+ * default route (of a tunnel, say). Anything but GUARD_PASS is a refusal, with
+ * the reason in `detail`; for GUARD_UNREACHABLE that is an errno name.
  */
-bool guard_check(struct guard *g, const struct addr *a, char detail[static GUARD_DETAIL_MAX]);
+enum guard_result guard_check(struct guard *g, const struct addr *a, char detail[static GUARD_DETAIL_MAX]);
 
 #endif

@@ -231,12 +231,37 @@ static void ip(const char *line)
 		fail_msg("ip %s: status %d", line, status);
 }
 
+static void write_file(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "we");
+
+	if (f) {
+		fputs(text, f);
+		fclose(f);
+	}
+}
+
+/* Own network namespace; for an ordinary user in a user namespace where it is root, so that ip(8) keeps the rights. */
+static bool own_namespace(void)
+{
+	unsigned uid = geteuid();
+	char map[32];
+
+	if (uid == 0)
+		return unshare(CLONE_NEWNET) == 0;
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0)
+		return false;
+	snprintf(map, sizeof(map), "0 %u 1", uid);
+	write_file("/proc/self/uid_map", map);
+	return true;
+}
+
 /* A namespace with a router on a link, a tunnel-like link, and special routes. Nothing leaves it. */
 static int enter_namespace(void **state)
 {
 	struct err err = { "" };
 
-	if (unshare(geteuid() == 0 ? CLONE_NEWNET : CLONE_NEWUSER | CLONE_NEWNET) < 0) {
+	if (!own_namespace()) {
 		*state = NULL;
 		return 0;
 	}

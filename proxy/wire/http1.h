@@ -16,8 +16,11 @@
 
 #include "proxy/wire/parse.h"
 
-#define HTTP1_HEAD_MAX	 65536 /* bytes of a start line and its fields with the empty line; above it: 431 */
-#define HTTP1_FIELDS_MAX 256
+#define HTTP1_HEAD_MAX	    65536 /* bytes of a start line and its fields with the empty line; above it: 431 */
+#define HTTP1_FIELDS_MAX    256
+#define HTTP1_NOMINATED_MAX 16	 /* field names that Connection lists */
+#define HTTP1_CHUNK_EXT_MAX 256	 /* bytes of the extensions of one chunk */
+#define HTTP1_TRAILER_MAX   8192 /* bytes of all trailer lines */
 
 struct http1_text {
 	const char *p; /* into the caller's buffer; not NUL-terminated */
@@ -42,8 +45,15 @@ struct http1_head {
 	unsigned minor;		  /* HTTP/1.minor: 0 or 1; any other version is bad */
 	struct http1_text method; /* requests */
 	struct http1_text target; /* requests, as sent */
-	/* The authority that the request means: Host, or for absolute-form the target's (then both must agree). */
-	struct http1_text host; /* name or address text without port; brackets of an IPv6 literal kept */
+	struct http1_text path;	  /* requests: the target without scheme and authority; may be "" or begin with '?'
+				     after absolute-form (send "/" before it); "*"; "" for CONNECT */
+	/*
+	 * The authority that the request means: Host, or for absolute-form
+	 * and CONNECT the target's. Not empty and made of the bytes of a
+	 * reg-name (RFC 3986 §3.2.2) without '%' and ',' (base/name.h decides
+	 * whether it is a name), or an IPv6 literal with its brackets.
+	 */
+	struct http1_text host; /* without port */
 	bool has_host;
 	bool has_port;
 	uint16_t port;
@@ -54,31 +64,57 @@ struct http1_head {
 	bool upgrade;		      /* an Upgrade field together with Connection: upgrade */
 	struct http1_text upgrade_to; /* its value */
 	bool expect_continue;
+	size_t n_nominated;
 	size_t n_fields;
+	/* Names in Connection other than close, keep-alive and upgrade. */
+	struct http1_text nominated[HTTP1_NOMINATED_MAX];
 	struct http1_field fields[HTTP1_FIELDS_MAX];
 };
 
 enum http1_error { HTTP1_ERROR_NONE, HTTP1_ERROR_SYNTAX, HTTP1_ERROR_HOST, HTTP1_ERROR_FRAMING, HTTP1_ERROR_TOO_LARGE };
 
 /*
- * Parses a request head. Bad, among others: bare CR or LF, obs-fold, white
- * space before a colon or around the target, a field value with a control
- * byte, no or two Host fields for 1.1, a Host with userinfo, percent, comma or
- * a bad port, absolute-form whose authority differs from Host (HTTP1_ERROR_HOST)
- * or whose scheme is not http, Content-Length with Transfer-Encoding, two
- * Content-Length values, a Transfer-Encoding other than exactly "chunked" (once),
- * Transfer-Encoding in 1.0, more than HTTP1_FIELDS_MAX fields.
- * One empty line (CRLF) before the request line is skipped and counted in `len`
- * only if `len` allows (RFC 9112 §2.2). `error` says what was wrong after PARSE_BAD.
+ * Parses a request head. Bad are, among others:
+ * - HTTP1_ERROR_SYNTAX: bare CR or LF, obs-fold, white space before a colon or
+ *   around the target, a control byte in a field value, '#' in the target,
+ *   absolute-form with another scheme than http, "*" without OPTIONS, any
+ *   version but HTTP/1.0 and HTTP/1.1, two Upgrade fields;
+ * - HTTP1_ERROR_HOST: no Host in 1.1 (CONNECT may go without), two of them, an
+ *   empty one, userinfo, percent, comma, brackets round anything but an IPv6
+ *   address, a port that is not 1 to 65535 in its shortest form, CONNECT
+ *   without a port, a target whose authority is not that of Host (port 80 may
+ *   be left out after http://; with CONNECT, Host may leave out any port);
+ * - HTTP1_ERROR_FRAMING: Content-Length with Transfer-Encoding, two
+ *   Content-Length, one that is not 1 to 18 digits in their shortest form, a
+ *   Transfer-Encoding other than "chunked" (once), any in 1.0, white space
+ *   behind one of these values or a tab before it (the same for Host: there
+ *   HTTP1_ERROR_HOST), a CONNECT with a body, a Connection that lists Host,
+ *   Content-Length or Transfer-Encoding;
+ * - HTTP1_ERROR_TOO_LARGE: above HTTP1_HEAD_MAX, HTTP1_FIELDS_MAX or
+ *   HTTP1_NOMINATED_MAX.
+ * One empty line (CRLF) before the request line is skipped and counted in
+ * `len` (RFC 9112 §2.2). `*error` says what was wrong after PARSE_BAD. After
+ * HTTP1_ERROR_HOST and HTTP1_ERROR_FRAMING the texts of the head (method,
+ * target, fields, and host if it could be read) are filled all the same, for the record.
+ * All texts point into `p`. What lies behind `n_fields` and `n_nominated` is not written.
  */
 enum parse http1_request(const uint8_t *p, size_t len, struct http1_head *head, enum http1_error *error);
 
 /*
- * Parses a response head. `request_method` decides whether a body follows
- * (HEAD, CONNECT; RFC 9112 §6.3). 1xx, 204 and 304 have none.
+ * Parses a response head, as strictly but for what servers do and what can't
+ * mislead: white space round values, identical Content-Length fields, leading
+ * zeros in them, no space behind the status code. `request_method` decides
+ * whether a body follows (HEAD, CONNECT; RFC 9112 §6.3); 1xx, 204 and 304 have none.
  */
 enum parse http1_response(const uint8_t *p, size_t len, struct http1_text request_method, struct http1_head *head,
 			  enum http1_error *error);
+
+/*
+ * True for a field of `head` that ends here and must not be forwarded
+ * (RFC 9110 §7.6.1): Connection and what it lists, Keep-Alive, TE, Proxy-*. Never for
+ * Host, Content-Length, Transfer-Encoding, Trailer and Upgrade: those are the caller's business.
+ */
+bool http1_is_hop_by_hop(const struct http1_head *head, const struct http1_field *f);
 
 /* Case-insensitive comparison of a header text with an ASCII literal. */
 bool http1_text_is(struct http1_text t, const char *lower);
@@ -87,10 +123,11 @@ bool http1_text_is(struct http1_text t, const char *lower);
 struct http1_body {
 	enum http1_body_kind kind;
 	uint64_t left;	      /* bytes of the body, or of the present chunk, that may be moved unseen */
+	uint64_t size;	      /* private: a chunk's size as far as it was read */
 	uint8_t state;	      /* private: of the chunked decoder */
-	uint8_t digits;	      /* private */
-	uint16_t line_len;    /* private: bytes of the present chunk line or trailer */
-	uint32_t trailer_len; /* private */
+	uint8_t match;	      /* private: forbidden trailer names that the present one may still become */
+	uint16_t line_len;    /* private: digits of a chunk size, bytes of an extension or of a trailer's name */
+	uint16_t trailer_len; /* private: bytes of all trailer lines */
 	bool done;	      /* the message is complete */
 };
 
@@ -101,11 +138,13 @@ void http1_body_begin(struct http1_body *b, const struct http1_head *head);
  * Looks at `len` bytes of which none was seen before; says how many of them,
  * from the front, belong to this message (*taken), always as many as it can.
  * It may leave `left` above 0: then that many further bytes may be moved
- * unseen, which http1_body_skip() accounts for. PARSE_OK when the message is
- * complete (b->done), PARSE_MORE when not, PARSE_BAD on a framing error: chunk
- * sizes are 1–16 hex digits without sign, chunk extensions are at most 256
- * bytes of printable text, every line ends in CRLF, trailers are fields within
- * 8 KB and must not be Host, Content-Length or Transfer-Encoding (RFC 9112 §7.1).
+ * unseen, which http1_body_skip() accounts for (UINT64_MAX for a body that
+ * ends with the connection: all that come). PARSE_OK when the message is
+ * complete (b->done), PARSE_MORE when not, PARSE_BAD on a framing error, and
+ * for good then: chunk sizes are 1–16 hex digits below 2^63, chunk extensions
+ * are at most HTTP1_CHUNK_EXT_MAX bytes of printable ASCII and tabs, every line ends in CRLF,
+ * trailers are fields within HTTP1_TRAILER_MAX and must not be Host, Content-Length or
+ * Transfer-Encoding (RFC 9112 §7.1).
  */
 enum parse http1_body_feed(struct http1_body *b, const uint8_t *p, size_t len, size_t *taken);
 

@@ -122,8 +122,8 @@ static char *put_v6(char *at, const uint8_t *b)
 		}
 		if (i && i != start + len)
 			*at++ = ':';
-		/* v4-mapped and v4-compatible in mixed notation (RFC 5952 §5), as inet_ntop() does. */
-		if (i == 6 && start == 0 && (len == 6 || (len == 5 && groups[5] == 0xffff)))
+		/* v4-mapped in mixed notation (RFC 5952 §5); v4-compatible is deprecated, and ::1:80 is not ::0.1.0.128. */
+		if (i == 6 && start == 0 && len == 5 && groups[5] == 0xffff)
 			return put_v4(at, b + 12);
 		at = put_group(at, groups[i]);
 	}

@@ -54,6 +54,9 @@ struct handoff_msg {
 #define GATE_NFLOG_GROUP 7
 #define GATE_NFT_TABLE	 "netgate" /* family inet */
 
+/* What the names of the counters below begin with in nft, which reserves words such as "udp". */
+#define GATE_NFT_COUNTER "count_"
+
 /*
  * Named counters of GATE_NFT_TABLE, exact; the rest of a drop class counts in
  * its NFLOG prefix of the same name. "syn" counts initial TCP SYNs.

@@ -33,7 +33,7 @@ void json_text(struct json *j, const char *key, const char *text);
 /*
  * An array of NUL-terminated texts up to a NULL pointer. At most `max` bytes of
  * input are shown in all, and `max_items` texts: the text that goes over is cut
- * as any string, and a last text `\\+N` stands for N further ones.
+ * as any string, and a last text `\+N` stands for N further ones.
  */
 void json_texts(struct json *j, const char *key, char *const *texts, size_t max_items, size_t max);
 

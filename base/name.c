@@ -19,48 +19,56 @@ static char canonical_byte(uint8_t c)
 }
 
 /*
- * True when a canonical label would make a resolver read the name as an IPv4
+ * True when the last label of a name would make a resolver read the name as an IPv4
  * address: all digits, or "0x" and hex digits, of which "0x" has none and
  * still counts (WHATWG URL, "ends in a number checker").
  */
-static bool is_number(const char *label, size_t len)
+static bool is_number(const char *label)
 {
 	const char *set = "0123456789";
 
-	if (len >= 2 && label[0] == '0' && label[1] == 'x') {
+	if (label[0] == '0' && label[1] == 'x') {
 		label += 2;
 		set = "0123456789abcdef";
 	}
-	/* The label is the last one: its end is the NUL. */
 	return label[strspn(label, set)] == '\0';
 }
 
-int name_canonical(const void *in, size_t len, struct name *out)
+/* Writes the canonical bytes of `len` at `p` into `s`. Returns where the last label begins, or -1. */
+static int canonical_labels(const uint8_t *p, size_t len, char *s)
 {
-	const uint8_t *p = in;
-	size_t label = 0; /* where the present label begins */
+	size_t label = 0;
 
-	out->len = 0;
-	out->s[0] = '\0';
-	if (len > 0 && p[len - 1] == '.')
-		len--;
-	if (len == 0 || len > NAME_LEN_MAX)
-		return -1;
 	for (size_t i = 0; i < len; i++) {
 		if (p[i] == '.') {
 			if (i == label)
 				return -1;
 			label = i + 1;
-			out->s[i] = '.';
+			s[i] = '.';
 			continue;
 		}
-		out->s[i] = canonical_byte(p[i]);
-		if (out->s[i] == '\0' || i - label >= NAME_LABEL_MAX)
+		s[i] = canonical_byte(p[i]);
+		if (s[i] == '\0' || i - label >= NAME_LABEL_MAX)
 			return -1;
 	}
-	out->s[len] = '\0';
-	if (label == len || is_number(out->s + label, len - label))
+	s[len] = '\0';
+	return label < len ? (int)label : -1;
+}
+
+int name_canonical(const void *in, size_t len, struct name *out)
+{
+	const uint8_t *p = in;
+	int last = -1;
+
+	if (len > 0 && p[len - 1] == '.')
+		len--;
+	if (len <= NAME_LEN_MAX)
+		last = canonical_labels(p, len, out->s);
+	if (last < 0 || is_number(out->s + last)) {
+		out->len = 0;
+		out->s[0] = '\0';
 		return -1;
+	}
 	out->len = (uint8_t)len;
 	return 0;
 }

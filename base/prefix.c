@@ -41,10 +41,10 @@ static bool addr_mask(struct addr *a, size_t len)
 	bool cut = false;
 
 	for (size_t i = len / 8; i < addr_size(a); i++) {
-		uint8_t keep = i == len / 8 ? (uint8_t) ~(0xff >> len % 8) : 0;
+		uint8_t keep = (uint8_t)(i == len / 8 ? 0xff00 >> len % 8 : 0);
 
 		cut |= a->b[i] & ~keep;
-		a->b[i] &= keep;
+		a->b[i] = (uint8_t)(a->b[i] & keep);
 	}
 	return cut;
 }

@@ -1,21 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# make          build/netgate and build/sandbox-net
-# make deps     install the Debian packages that building and testing need
-# make demo     the 60-second answer to "what does this do"
-# make test     everything that CI runs
-# make help     all targets
+# make help lists what it can do. `make` itself installs nothing; deps, demo and test do, and only what is missing.
 
 BUILD   ?= build
-CC      ?= gcc
+ifeq ($(origin CC),default)
+CC      := gcc
+endif
 CLANG   ?= clang
 PREFIX  ?= /usr/local
 DESTDIR ?=
 V       ?= 0
+# -Werror here stops at the first warning.
+WERROR  ?=
+
+ifeq ($(MAKELEVEL),0)
+MAKEFLAGS += -j$(shell nproc)
+endif
+
+# Debian's python, whatever else is first in PATH: its packages are the ones that `make deps` installs.
+PYTHON := /usr/bin/python3
+SUDO   := $(if $(filter 0,$(shell id -u)),,sudo)
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion -Wno-sign-conversion \
-	-Wformat=2 -Wundef -Wvla -Wunused-result
-HARDEN := -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection -fcf-protection -fPIE
+	-Wformat=2 -Wundef -Wvla -Wunused-result $(WERROR)
+CONTROL_FLOW := $(if $(filter x86_64,$(shell uname -m)),-fcf-protection)
+HARDEN := -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection $(CONTROL_FLOW) -fPIE
 CPPFLAGS_ALL := -std=c11 -D_GNU_SOURCE -I. $(CPPFLAGS)
 CFLAGS ?= -O2 -g
 CFLAGS_ALL := $(WARN) $(HARDEN) $(CFLAGS)
@@ -38,7 +47,7 @@ links = $(shell sed -n 's/^ \* links: //p' $(1))
 Q := $(if $(filter 1,$(V)),,@)
 
 .PHONY: all
-all: $(BUILD)/netgate $(BUILD)/sandbox-net
+all: $(BUILD)/netgate $(BUILD)/sandbox-net ## build/netgate and build/sandbox-net (the default)
 
 $(BUILD)/netgate: $(call objects,obj,$(NETGATE_SRC))
 	@echo "  LD      $@"
@@ -48,7 +57,17 @@ $(BUILD)/sandbox-net: $(call objects,obj,$(SANDBOX_SRC))
 	@echo "  LD      $@"
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ $(SANDBOX_LIBS)
 
-$(BUILD)/obj/%.o: %.c
+# One probe for every library's header, so that a missing one is named together with its cure.
+HEADERS := event2/event.h openssl/ssl.h yaml.h ares.h seccomp.h sys/capability.h libpsl.h idn2.h libmnl/libmnl.h \
+	nftables/libnftables.h
+
+$(BUILD)/headers:
+	@mkdir -p $(@D)
+	@for h in $(HEADERS); do echo "#include <$$h>" | $(CC) $(CPPFLAGS_ALL) -E -o /dev/null - 2>/dev/null || \
+		{ echo "netgate: <$$h> is missing: run \`make deps\` first (Debian package names: .ci/deps/build)" >&2; exit 1; }; done
+	@touch $@
+
+$(BUILD)/obj/%.o: %.c | $(BUILD)/headers
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
@@ -56,7 +75,7 @@ $(BUILD)/obj/%.o: %.c
 # The same sources under AddressSanitizer and UndefinedBehaviorSanitizer, for unit tests.
 SAN := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
-$(BUILD)/san/%.o: %.c
+$(BUILD)/san/%.o: %.c | $(BUILD)/headers
 	@mkdir -p $(@D)
 	@echo "  CC(san) $<"
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(WARN) $(SAN) -MMD -MP -c -o $@ $<
@@ -72,32 +91,90 @@ $(foreach t,$(UNIT_SRC),$(eval $(call unit_rule,$(t))))
 UNIT_BINS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
 
 .PHONY: unit
-unit: $(UNIT_BINS)
+unit: $(UNIT_BINS) ## unit tests, under AddressSanitizer and UndefinedBehaviorSanitizer
 	$(Q)for t in $(UNIT_BINS); do echo "== $$t"; $$t || exit 1; done
 
-# Fuzz targets: libFuzzer, one a parser, corpus in tests/fuzz/corpus/NAME.
-FUZZ := -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+# Fuzz targets: libFuzzer, one a parser, corpus in tests/fuzz/corpus/NAME; what is found goes to $(BUILD)/fuzz.
+FUZZ := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 FUZZ_SECONDS ?= 300
 
+$(BUILD)/fuzz/%.o: %.c | $(BUILD)/headers
+	@mkdir -p $(@D)
+	@echo "  CC(fuzz) $<"
+	$(Q)$(CLANG) $(CPPFLAGS_ALL) $(FUZZ) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
+
 define fuzz_rule
-$(BUILD)/fuzz/$(notdir $(basename $(1))): $(1) $(call links,$(1))
+$(BUILD)/fuzz/$(notdir $(basename $(1))): $(call objects,fuzz,$(1) $(call links,$(1)))
 	@mkdir -p $$(@D)
-	@echo "  FUZZ    $$@"
-	$$(Q)$$(CLANG) $$(CPPFLAGS_ALL) $(FUZZ) -Wl,--as-needed -o $$@ $$^ $(NETGATE_LIBS)
+	@echo "  LD(fuzz) $$@"
+	$$(Q)$$(CLANG) $(FUZZ) -fsanitize=fuzzer -Wl,--as-needed -o $$@ $$^ $(NETGATE_LIBS)
 endef
 $(foreach t,$(FUZZ_SRC),$(eval $(call fuzz_rule,$(t))))
 
-FUZZ_BINS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(FUZZ_SRC))
+FUZZ_NAMES := $(patsubst tests/fuzz/%.c,%,$(FUZZ_SRC))
 
-.PHONY: fuzz
-fuzz: $(FUZZ_BINS)
-	$(Q)for t in $(FUZZ_BINS); do n=$$(basename $$t); mkdir -p $(BUILD)/corpus/$$n; \
-		echo "== $$n, $(FUZZ_SECONDS) s"; \
-		$$t -max_total_time=$(FUZZ_SECONDS) -timeout=10 -print_final_stats=0 -verbosity=0 \
-			$(BUILD)/corpus/$$n tests/fuzz/corpus/$$n || exit 1; done
+.PHONY: fuzz $(FUZZ_NAMES:%=run-%)
+fuzz: $(FUZZ_NAMES:%=run-%) ## each parser's fuzz target for FUZZ_SECONDS (300)
+
+$(FUZZ_NAMES:%=run-%): run-%: $(BUILD)/fuzz/%
+	@mkdir -p $(BUILD)/corpus/$*
+	@echo "== $*, $(FUZZ_SECONDS) s"
+	$(Q)$< -max_total_time=$(FUZZ_SECONDS) -timeout=10 -verbosity=0 -artifact_prefix=$(BUILD)/fuzz/$*- \
+		$(BUILD)/corpus/$* tests/fuzz/corpus/$*
+
+# The style and layer checks: target `lint`.
+-include tests/lint/*.mk
+
+# Every source with each compiler, and no warning from either. Links nothing.
+.PHONY: objects
+objects: $(call objects,obj,$(sort $(NETGATE_SRC) $(SANDBOX_SRC) $(wildcard tests/unit/*.c) $(FUZZ_SRC)))
+
+.PHONY: warnings
+warnings: ## compile everything with gcc and with clang, warnings being errors
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/gcc CC=gcc WERROR=-Werror objects
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/clang CC=$(CLANG) WERROR=-Werror objects
+
+# Whole programs in namespaces of their own, which takes root. PYTEST holds more options, such as -k WORD.
+PYTEST ?=
+
+.PHONY: system
+system: all ## tests of the whole programs (root or sudo), e.g. make system PYTEST="-k dns"
+	$(Q)$(SUDO) env BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m pytest -c tests/pytest.ini \
+		tests/system $(wildcard tests/lint) $(PYTEST)
+
+.PHONY: test
+test: ## everything that CI runs, after installing what is missing
+	@$(MAKE) --no-print-directory deps
+	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory warnings
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory unit
+	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=5
+	@$(MAKE) --no-print-directory system
+
+.PHONY: demo
+demo: ## the 60-second answer to "what does this do", on an internet of its own (root or sudo)
+	@.ci/install .ci/deps/build .ci/deps/demo
+	@$(MAKE) --no-print-directory all
+	@$(SUDO) env BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests $(PYTHON) -m lab.demo
+
+.PHONY: deps
+deps: ## install the Debian packages that building and testing need and that are missing
+	@.ci/install .ci/deps/build .ci/deps/demo .ci/deps/test
+
+.PHONY: install
+install: all ## into $(DESTDIR)$(PREFIX), /usr/local by default
+	install -d $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(BUILD)/netgate $(BUILD)/sandbox-net $(DESTDIR)$(PREFIX)/bin
+	for page in $(wildcard docs/man/*.[1-8]); do \
+		install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} $$page || exit 1; done
 
 .PHONY: clean
-clean:
+clean: ## remove build/
 	rm -rf $(BUILD)
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+.PHONY: help
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
+
+-include $(shell find $(BUILD)/obj $(BUILD)/san $(BUILD)/fuzz -name '*.d' 2>/dev/null)

@@ -51,22 +51,25 @@ static inline uint32_t reader_uint(struct reader *r, size_t n)
 	return v;
 }
 
-/* reader_uint() of the field widths of protocols. */
+/* The next byte. */
 static inline uint8_t reader_u8(struct reader *r)
 {
 	return (uint8_t)reader_uint(r, 1);
 }
 
+/* The next two bytes. */
 static inline uint16_t reader_u16(struct reader *r)
 {
 	return (uint16_t)reader_uint(r, 2);
 }
 
+/* The next three bytes. */
 static inline uint32_t reader_u24(struct reader *r)
 {
 	return reader_uint(r, 3);
 }
 
+/* The next four bytes. */
 static inline uint32_t reader_u32(struct reader *r)
 {
 	return reader_uint(r, 4);

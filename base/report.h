@@ -35,13 +35,15 @@ struct report_msg {
 enum monitor_type {
 	MONITOR_COUNTERS = 1, /* proxy → monitor, with the HANDOFF_NFT socket: read G's counters, please */
 	MONITOR_COUNTED,      /* monitor → proxy: `packets` and `bytes`, or `failed` */
-	MONITOR_FINISH,	      /* monitor → proxy: the sandbox is gone; close, record, summarise, exit */
+	MONITOR_FINISH,	      /* monitor → proxy: the sandbox is gone, `status` says how the command ended; record and exit */
 	MONITOR_REOPEN,	      /* monitor → proxy, with a descriptor: the log's new file */
 };
 
 struct monitor_msg {
 	uint32_t type;
-	uint32_t failed;
+	uint32_t failed; /* MONITOR_COUNTED: the counters could not be read */
+	int32_t status;	 /* MONITOR_FINISH: wait status of the command (waitpid(2)); -1: not known */
+	uint32_t unused; /* zero */
 	uint64_t packets[GATE_COUNTER_COUNT];
 	uint64_t bytes[GATE_COUNTER_COUNT];
 };

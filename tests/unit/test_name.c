@@ -254,17 +254,25 @@ static void below(void **state)
 		{ "a.test", "test", true },
 		{ "a.test", "", false },
 	};
+	char self[47];
+	struct name n;
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct name n = a_name(cases[i].name);
 		size_t len = strlen(cases[i].suffix);
-		const char *suffix = (const char *)guard_page_copy(cases[i].suffix, len);
+		const char *suffix;
 
+		n = a_name(cases[i].name);
+		suffix = (const char *)guard_page_copy(cases[i].suffix, len);
 		if (name_is_below(&n, suffix, len) != cases[i].want)
 			fail_msg("%s below %s: wrong", cases[i].name, cases[i].suffix);
 		guard_page_free();
 	}
+	/* The name itself, 46 bytes long: its length stands right before its text and is the code of a dot. */
+	memset(self, 'a', 46);
+	self[46] = '\0';
+	n = a_name(self);
+	assert_false(name_is_below(&n, self, 46));
 }
 
 int main(void)

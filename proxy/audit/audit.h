@@ -32,12 +32,20 @@ struct policy;
 enum door { DOOR_TRANSPARENT, DOOR_DNS };
 
 /* How a connection ended. */
+/* clang-format off */
 #define CLOSE_ENDS \
 	X(CLIENT, "client") \
-	X(UPSTREAM, "upstream") X(CLIENT_RESET, "client_reset") X(UPSTREAM_RESET, "upstream_reset") X(IDLE, "idle") \
-		X(DENIED, "denied") X(CONNECT_FAILED, "connect_failed") X(NAME_MISMATCH, "name_mismatch") \
-			X(HTTP_MALFORMED, "http_malformed") X(JOB_ENDED, "job_ended") \
-				X(INTERNAL_ERROR, "internal_error")
+	X(UPSTREAM, "upstream") \
+	X(CLIENT_RESET, "client_reset") \
+	X(UPSTREAM_RESET, "upstream_reset") \
+	X(IDLE, "idle") \
+	X(DENIED, "denied") \
+	X(CONNECT_FAILED, "connect_failed") \
+	X(NAME_MISMATCH, "name_mismatch") \
+	X(HTTP_MALFORMED, "http_malformed") \
+	X(JOB_ENDED, "job_ended") \
+	X(INTERNAL_ERROR, "internal_error")
+/* clang-format on */
 
 enum close_end {
 #define X(id, word) CLOSE_##id,
@@ -47,17 +55,24 @@ enum close_end {
 };
 
 struct audit_config {
-	int fd;			     /* the log, O_APPEND; stays the caller's */
+	int fd;			     /* the log; stays the caller's. O_APPEND; O_RDWR for a file, see log_file.h */
 	int verbose_fd;		     /* a line an attempt, or -1 */
 	const char *job;	     /* borrowed, outlives the audit */
 	const struct policy *policy; /* for rule labels; borrowed, outlives the audit */
 };
 
-/* Returns NULL with errno set (ENOMEM). */
+/*
+ * Returns NULL with errno set (ENOMEM). Must be called before the process is
+ * isolated (it looks up the hash); later calls need the system calls that
+ * log_file.c names. The program ignores SIGPIPE and SIGXFSZ.
+ */
 struct audit *audit_new(const struct audit_config *config);
 void audit_free(struct audit *a);
 
-/* The log's new file after a rotation (takes `fd`, closes the old one); the chain and `seq` go on. */
+/*
+ * The log's new file after a rotation: takes `fd` and closes the old one, also
+ * if that was audit_config.fd. The chain and `seq` go on, so that the files put together verify.
+ */
 void audit_reopen(struct audit *a, int fd);
 
 /* `command` NULL-terminated argv; shown cut. Returns 0 or -errno, as every call below. */

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The inside of an audit log, for the files that make it up: audit.c (what a
+ * record is and how it gets into the file), records.c (the types of records), summary.c and verbose.c.
+ */
+#ifndef PROXY_AUDIT_AUDIT_IMPL_H
+#define PROXY_AUDIT_AUDIT_IMPL_H
+
+#include <sys/utsname.h>
+
+#include "base/json.h"
+#include "proxy/audit/audit.h"
+#include "proxy/audit/chain.h"
+#include "proxy/audit/log_file.h"
+
+struct tally;
+
+/* Bytes of input shown of each string that has no bound of its own; docs/records.md states them. */
+#define RECORD_JOB_MAX	   64
+#define RECORD_RAW_MAX	   300
+#define RECORD_METHOD_MAX  32
+#define RECORD_PATH_MAX	   1024
+#define RECORD_WORD_MAX	   64 /* ALPN, query type, protocol of a packet, kernel release */
+#define RECORD_DETAIL_MAX  128
+#define RECORD_COMMAND_MAX 2048 /* of all arguments together */
+#define RECORD_ARGS_MAX	   64
+
+#define RECORD_MAX 12288 /* longest line with its line feed */
+
+/* What happened so far; with no gap in the log, each is also the count or sum over its records. */
+struct audit_totals {
+	uint64_t connections;	  /* close records: connections that had an allowing decision */
+	uint64_t allowed, denied; /* decisions, DNS apart */
+	uint64_t queries, queries_denied;
+	uint64_t up, down; /* bytes of the connections */
+	uint64_t drops;	   /* packets */
+};
+
+struct audit {
+	struct log_file file;
+	int verbose_fd;
+	const char *job;
+	const struct policy *policy;
+	struct chain *chain;
+	uint8_t head[CHAIN_LEN];
+	uint64_t seq;		  /* of the last record that is in the file */
+	uint64_t lost;		  /* records that could not be written since */
+	uint64_t lost_ever;	  /* records that could not be written at all */
+	uint64_t begun_us;	  /* when audit_start() was called */
+	uint64_t verbose_skipped; /* lines that a stopped terminal did not take */
+	struct audit_totals totals;
+	struct tally *tally;
+	struct utsname uts; /* read before the process is isolated */
+	uid_t uid;
+};
+
+/* A record that is being built. */
+struct record {
+	struct json json;
+	int error; /* the gap record that is due before it can't be written: nor can this */
+	char mem[RECORD_MAX];
+};
+
+/* Starts a record: version, seq, time, job and type are in it. Writes the gap record first when one is due. */
+void record_begin(struct audit *a, struct record *r, const char *type);
+
+/* Ends the record and writes it. Returns 0; or -errno, and it is counted as lost. */
+int record_write(struct audit *a, struct record *r);
+
+/* The host that a decision is about: the one to dial, or for a denial the most specific one seen; NULL when none was. */
+const struct name *decision_host(const struct audit_decision *d, enum name_from *from);
+
+const char *door_word(enum door door);
+const char *close_end_word(enum close_end end);
+
+/* The --verbose line of each kind of record; nothing when verbose_fd is -1. */
+void verbose_decision(struct audit *a, const struct audit_decision *d);
+void verbose_dial(struct audit *a, const struct name *host, const struct endpoint *peer, enum reason reason,
+		  const char *detail);
+void verbose_close(struct audit *a, const struct audit_close *c);
+void verbose_drop(struct audit *a, const struct audit_drop *d);
+
+/* What the summary remembers of each. */
+void summary_decision(struct audit *a, const struct audit_decision *d);
+void summary_dial(struct audit *a, uint64_t conn, const struct name *host, const struct endpoint *peer,
+		  enum reason reason, const char *detail);
+void summary_close(struct audit *a, const struct audit_close *c);
+void summary_drop(struct audit *a, const struct audit_drop *d);
+
+#endif

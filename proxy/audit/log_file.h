@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The descriptor that records go to: each write is whole or undone.
+ *
+ * A regular file may be shared with other runs that append to it: each holds a
+ * shared flock(2), so that bytes are cut off again only by a writer that is alone. Space is
+ * reserved ahead, so that a full disk is not felt at once.
+ */
+#ifndef PROXY_AUDIT_LOG_FILE_H
+#define PROXY_AUDIT_LOG_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define LOG_FILE_RESERVE (1024 * 1024) /* bytes of disk space held ahead of the end */
+#define LOG_FILE_WAIT_MS 1000	       /* longest wait for a pipe that takes nothing, where it is non-blocking */
+
+struct log_file {
+	int fd;
+	bool owned;	 /* close it at the end */
+	bool regular;	 /* a regular file, which can be cut */
+	bool torn;	 /* the last line is incomplete and must be ended before anything else */
+	bool reserve;	 /* the file system can reserve space */
+	size_t reserved; /* bytes of the reservation that are left, as far as this writer knows */
+};
+
+/*
+ * Begins to write to `fd` (O_APPEND; `owned`: log_file_close() closes it). A
+ * line that an earlier run left incomplete is ended at the first write, where `fd` is open for reading too.
+ */
+void log_file_open(struct log_file *f, int fd, bool owned);
+
+/* Gives back the reserved space, and the descriptor where it is owned. */
+void log_file_close(struct log_file *f);
+
+/*
+ * Appends `len` bytes in one write(2). Returns 0; or -errno, and then nothing
+ * of them is in the file; where that can't be had (a pipe; a file that
+ * others write to), the part that is there is ended by a line feed before the next write.
+ */
+int log_file_write(struct log_file *f, const void *p, size_t len);
+
+#endif

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The types of records, one function each: the JSON, then the totals, the
+ * summary and the --verbose line. docs/records.md describes each member.
+ */
+#include <assert.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/version.h"
+#include "proxy/audit/audit_impl.h"
+#include "rules/policy.h"
+
+const char *door_word(enum door door)
+{
+	static const char *const words[] = { [DOOR_TRANSPARENT] = "transparent", [DOOR_DNS] = "dns" };
+
+	return words[door];
+}
+
+const char *close_end_word(enum close_end end)
+{
+	static const char *const words[] = {
+#define X(id, word) [CLOSE_##id] = word,
+		CLOSE_ENDS
+#undef X
+	};
+
+	static_assert(sizeof(words) / sizeof(words[0]) == CLOSE_END_COUNT, "a word for each end");
+	return words[end];
+}
+
+/* A string member of at most RECORD_WORD_MAX bytes; nothing for NULL and "". */
+static void put_word(struct json *j, const char *key, const char *word)
+{
+	if (word && *word)
+		json_bytes(j, key, word, strlen(word), RECORD_WORD_MAX);
+}
+
+static void put_detail(struct json *j, const char *detail)
+{
+	if (detail && *detail)
+		json_bytes(j, "detail", detail, strlen(detail), RECORD_DETAIL_MAX);
+}
+
+int audit_start(struct audit *a, char *const *command)
+{
+	char digest[POLICY_DIGEST_STRLEN];
+	struct record r;
+
+	a->begun_us = clock_mono_us();
+	record_begin(a, &r, "start");
+	json_text(&r.json, "netgate", NETGATE_VERSION);
+	put_word(&r.json, "kernel", a->uts.release);
+	json_u64(&r.json, "pid", (uint64_t)getpid());
+	json_u64(&r.json, "uid", a->uid);
+	json_text(&r.json, "mode", policy_is_audit(a->policy) ? "audit" : "enforce");
+	json_text(&r.json, "policy", policy_digest(a->policy, digest));
+	json_u64(&r.json, "rules", policy_size(a->policy));
+	json_texts(&r.json, "command", command, RECORD_ARGS_MAX, RECORD_COMMAND_MAX);
+	return record_write(a, &r);
+}
+
+const struct name *decision_host(const struct audit_decision *d, enum name_from *from)
+{
+	if (d->verdict->host) {
+		*from = d->verdict->name_from;
+		return d->verdict->host;
+	}
+	for (int i = 0; i < NAME_FROM_COUNT; i++)
+		if (d->request->names[i]) {
+			*from = (enum name_from)i;
+			return d->request->names[i];
+		}
+	return NULL;
+}
+
+/* `host`, `port`, `name_from`, and the names seen elsewhere where they differ. */
+static void put_names(struct json *j, const struct audit_decision *d)
+{
+	static const char *const keys[NAME_FROM_COUNT] = {
+		[NAME_FROM_SNI] = "sni",
+		[NAME_FROM_HOST] = "http_host",
+		[NAME_FROM_CONNECT] = "connect_host",
+		[NAME_FROM_SOCKS5] = "socks5_host",
+		[NAME_FROM_DNS] = "dns_name",
+	};
+	enum name_from from = NAME_FROM_DNS;
+	const struct name *host = decision_host(d, &from);
+
+	if (host)
+		json_text(j, "host", host->s);
+	if (d->request->port)
+		json_u64(j, "port", d->request->port);
+	if (!host)
+		return;
+	json_text(j, "name_from", name_from_word(from));
+	for (int i = 0; i < NAME_FROM_COUNT; i++) {
+		const struct name *name = d->request->names[i];
+
+		if (name && !name_equal(name, host))
+			json_text(j, keys[i], name->s);
+	}
+}
+
+/* What was seen beside the name. */
+static void put_seen(struct json *j, const struct audit_decision *d)
+{
+	if (d->raw_name)
+		json_bytes(j, "raw_name", d->raw_name, d->raw_name_len, RECORD_RAW_MAX);
+	put_word(j, "qtype", d->qtype);
+	put_word(j, "alpn", d->alpn);
+	if (d->ech)
+		json_bool(j, "ech", true);
+	if (d->method)
+		json_bytes(j, "method", d->method, d->method_len, RECORD_METHOD_MAX);
+	if (d->path)
+		json_bytes(j, "path", d->path, d->path_len, RECORD_PATH_MAX);
+}
+
+static void put_verdict(struct json *j, const struct policy *policy, const struct verdict *verdict)
+{
+	char label[POLICY_RULE_LABEL_MAX];
+
+	json_text(j, "verdict", verdict->allow ? "allow" : "deny");
+	json_text(j, "reason", reason_word(verdict->reason));
+	if (verdict->would != REASON_NONE)
+		json_text(j, "would", reason_word(verdict->would));
+	if (verdict->rule)
+		json_text(j, "rule", policy_rule_label(policy, verdict->rule, label));
+}
+
+static void count_decision(struct audit_totals *t, const struct audit_decision *d)
+{
+	if (d->request->proto == PROTO_DNS) {
+		t->queries++;
+		t->queries_denied += !d->verdict->allow;
+	} else {
+		t->allowed += d->verdict->allow;
+		t->denied += !d->verdict->allow;
+	}
+}
+
+int audit_decision(struct audit *a, const struct audit_decision *d)
+{
+	struct record r;
+	int ret;
+
+	record_begin(a, &r, "decision");
+	if (d->conn)
+		json_u64(&r.json, "conn", d->conn);
+	json_text(&r.json, "door", door_word(d->door));
+	json_text(&r.json, "proto", proto_word(d->request->proto));
+	json_endpoint(&r.json, "src", &d->src);
+	json_endpoint(&r.json, "dst", &d->dst);
+	put_names(&r.json, d);
+	put_seen(&r.json, d);
+	put_verdict(&r.json, a->policy, d->verdict);
+	ret = record_write(a, &r);
+
+	/* An allow that is not on record will not be one; a denial is one all the same. */
+	if (ret && d->verdict->allow)
+		return ret;
+	count_decision(&a->totals, d);
+	summary_decision(a, d);
+	verbose_decision(a, d);
+	return ret;
+}
+
+int audit_dial(struct audit *a, uint64_t conn, const struct name *host, const struct endpoint *peer, enum reason reason,
+	       const char *detail)
+{
+	struct record r;
+	int ret;
+
+	record_begin(a, &r, "dial");
+	json_u64(&r.json, "conn", conn);
+	if (host)
+		json_text(&r.json, "host", host->s);
+	json_endpoint(&r.json, "addr", peer);
+	json_text(&r.json, "outcome", reason_word(reason));
+	put_detail(&r.json, detail);
+	ret = record_write(a, &r);
+	summary_dial(a, conn, host, peer, reason, detail);
+	verbose_dial(a, host, peer, reason, detail);
+	return ret;
+}
+
+int audit_close(struct audit *a, const struct audit_close *c)
+{
+	struct record r;
+	int ret;
+
+	record_begin(a, &r, "close");
+	json_u64(&r.json, "conn", c->conn);
+	if (c->host)
+		json_text(&r.json, "host", c->host->s);
+	json_endpoint(&r.json, "dst", &c->dst);
+	json_u64(&r.json, "up", c->up);
+	json_u64(&r.json, "down", c->down);
+	json_u64(&r.json, "ms", c->ms);
+	json_text(&r.json, "end", close_end_word(c->end));
+	ret = record_write(a, &r);
+	a->totals.connections++;
+	a->totals.up += c->up;
+	a->totals.down += c->down;
+	summary_close(a, c);
+	verbose_close(a, c);
+	return ret;
+}
+
+int audit_drop(struct audit *a, const struct audit_drop *d)
+{
+	struct record r;
+	int ret;
+
+	record_begin(a, &r, "drop");
+	put_word(&r.json, "proto", d->proto);
+	json_addr(&r.json, "dst", &d->dst);
+	if (d->port)
+		json_u64(&r.json, "port", d->port);
+	json_text(&r.json, "reason", reason_word(d->reason));
+	json_u64(&r.json, "count", d->count);
+	json_u64(&r.json, "bytes", d->bytes);
+	ret = record_write(a, &r);
+	/* The caller keeps a count that could not be written, and comes back with it. */
+	if (ret)
+		return ret;
+	a->totals.drops += d->count;
+	summary_drop(a, d);
+	verbose_drop(a, d);
+	return 0;
+}
+
+int audit_end(struct audit *a, const struct audit_end *e)
+{
+	const struct audit_totals *t = &a->totals;
+	char head[CHAIN_HEX];
+	struct record r;
+
+	record_begin(a, &r, "end");
+	if (e->wait_status != -1 && WIFEXITED(e->wait_status))
+		json_u64(&r.json, "exit", (uint64_t)WEXITSTATUS(e->wait_status));
+	if (e->wait_status != -1 && WIFSIGNALED(e->wait_status))
+		json_u64(&r.json, "signal", (uint64_t)WTERMSIG(e->wait_status));
+	json_u64(&r.json, "ms", (clock_mono_us() - a->begun_us) / 1000);
+	json_u64(&r.json, "connections", t->connections);
+	json_u64(&r.json, "allowed", t->allowed);
+	json_u64(&r.json, "denied", t->denied);
+	json_u64(&r.json, "queries", t->queries);
+	json_u64(&r.json, "queries_denied", t->queries_denied);
+	json_u64(&r.json, "up", t->up);
+	json_u64(&r.json, "down", t->down);
+	json_u64(&r.json, "drops", t->drops);
+	if (e->counted)
+		json_u64(&r.json, "syns", e->syns);
+	json_u64(&r.json, "accepts", e->accepts);
+	json_u64(&r.json, "lost", a->lost_ever);
+	chain_hex(a->head, head);
+	json_text(&r.json, "head", head);
+	return record_write(a, &r);
+}

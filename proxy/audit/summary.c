@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The summary for a person. While the job runs, what happens is counted under
+ * what a person would call the same; at the end each such entry is a row. A
+ * denied look-up and the denied connection to the same name share one.
+ */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "proxy/audit/audit_impl.h"
+#include "proxy/audit/show.h"
+#include "proxy/audit/tally.h"
+#include "rules/hint.h"
+
+#define SUMMARY_ROWS_MAX 30 /* rows of what was allowed, and again of what was denied */
+#define SUMMARY_RAW_MAX	 60 /* bytes shown of a raw name */
+#define WHAT_WIDTH_MAX	 40 /* wider ones stick out of their column */
+
+static_assert(SHOW_CAP(SUMMARY_RAW_MAX) <= TALLY_WHAT_MAX, "an escaped name fits");
+static_assert(NAME_LEN_MAX < TALLY_WHAT_MAX, "a name fits");
+
+void summary_decision(struct audit *a, const struct audit_decision *d)
+{
+	struct tally_key key = { .kind = TALLY_DENIED, .reason = d->verdict->reason, .proto = "" };
+	bool dns = d->request->proto == PROTO_DNS;
+	const struct verdict *verdict = d->verdict;
+	char what[TALLY_WHAT_MAX], hint[HINT_MAX];
+	enum name_from from = NAME_FROM_DNS;
+	const struct name *host = decision_host(d, &from);
+	struct tally_entry *e;
+
+	if (verdict->allow && verdict->would != REASON_NONE) {
+		key.kind = dns ? TALLY_WOULD_NAME : TALLY_WOULD;
+		key.reason = verdict->would;
+	} else if (verdict->allow && dns) {
+		key.kind = TALLY_LOOKED_UP;
+	} else if (verdict->allow) {
+		return; /* counted when the connection is over */
+	} else if (dns) {
+		key.kind = TALLY_DENIED_NAME;
+	}
+	key.port = dns ? 0 : d->request->port;
+	if (host)
+		key.what = host->s;
+	else if (d->raw_name)
+		key.what = show_bytes(what, d->raw_name, d->raw_name_len, SUMMARY_RAW_MAX);
+	else
+		key.what = addr_format(&d->dst.addr, what);
+	e = tally_get(a->tally, &key, 1);
+	if (!e)
+		return;
+	if (e->count++ == 0)
+		tally_text(&e->hint, match_hint(d->request, verdict, hint, sizeof(hint)));
+}
+
+/* Where the last failure to dial a host is kept until the connection's end asks for it. */
+static struct tally_key dial_key(const struct name *host, const struct addr *addr, char text[static ADDR_STRLEN])
+{
+	return (struct tally_key){ .kind = TALLY_DIAL, .proto = "", .what = host ? host->s : addr_format(addr, text) };
+}
+
+void summary_dial(struct audit *a, uint64_t conn, const struct name *host, const struct endpoint *peer,
+		  enum reason reason, const char *detail)
+{
+	char text[ADDR_STRLEN], addr[ENDPOINT_STRLEN], both[ENDPOINT_STRLEN + RECORD_DETAIL_MAX];
+	struct tally_key key = dial_key(host, &peer->addr, text);
+	struct tally_entry *e;
+
+	if (reason == REASON_CONNECTED)
+		return;
+	e = tally_get(a->tally, &key, 0);
+	if (!e)
+		return;
+	/* An address that was refused says less than one that was tried: other addresses of the name failed on their own. */
+	if (e->conn == conn && e->why == REASON_CONNECT_FAILED && reason == REASON_PRIVATE_ADDRESS)
+		return;
+	e->conn = conn;
+	e->why = reason;
+	if (peer->addr.family != ADDR_NONE) {
+		snprintf(both, sizeof(both), "%s%s%s", endpoint_format(peer, addr), detail && *detail ? ", " : "",
+			 detail ? detail : "");
+		tally_text(&e->detail, both);
+	} else {
+		tally_text(&e->detail, detail);
+	}
+}
+
+/* The entry for a connection that was allowed but never made. */
+static struct tally_entry *failed_entry(struct audit *a, struct tally_key *key, const struct tally_entry *dial)
+{
+	const char *detail = dial ? dial->detail : NULL; /* its memory stays where it is when the entries move */
+	struct tally_entry *e;
+
+	key->reason = dial ? dial->why : REASON_CONNECT_FAILED;
+	key->kind = key->reason == REASON_PRIVATE_ADDRESS ? TALLY_DENIED : TALLY_FAILED;
+	e = tally_get(a->tally, key, 1);
+	if (e)
+		tally_text(&e->detail, detail);
+	return e;
+}
+
+void summary_close(struct audit *a, const struct audit_close *c)
+{
+	struct tally_key key = { .kind = TALLY_CONNECTED, .port = c->dst.port, .proto = "" };
+	char text[ADDR_STRLEN];
+	struct tally_key look = dial_key(c->host, &c->dst.addr, text);
+	const struct tally_entry *dial = tally_find(a->tally, &look);
+	struct tally_entry *e;
+
+	key.what = look.what;
+	if (c->end == CLOSE_CONNECT_FAILED)
+		e = failed_entry(a, &key, dial);
+	else
+		e = tally_get(a->tally, &key, 1);
+	if (!e)
+		return;
+	e->count++;
+	e->up += c->up;
+	e->down += c->down;
+}
+
+void summary_drop(struct audit *a, const struct audit_drop *d)
+{
+	struct tally_key key = { .kind = TALLY_DROPPED, .reason = d->reason, .port = d->port };
+	char text[ADDR_STRLEN] = "";
+	struct tally_entry *e;
+
+	key.proto = d->proto ? d->proto : "";
+	key.what = d->dst.family == ADDR_NONE ? text : addr_format(&d->dst, text);
+	e = tally_get(a->tally, &key, d->count);
+	if (!e)
+		return;
+	e->count += d->count;
+	e->down += d->bytes;
+}
+
+/* The text of one row; the columns that are aligned are apart. */
+struct row {
+	const char *verdict;
+	char what[TALLY_WHAT_MAX + 24]; /* host:port/proto */
+	char counts[80];
+	char why[RECORD_DETAIL_MAX * 2 + 96];
+	const char *hint;
+};
+
+/* The first entry of this kind about `what` (for this reason, unless it is REASON_NONE), or the number of entries. */
+static size_t first_about(const struct tally *t, enum tally_kind kind, enum reason reason, const char *what)
+{
+	size_t i, n = tally_size(t);
+
+	for (i = 0; i < n; i++) {
+		const struct tally_entry *e = tally_at(t, i);
+
+		if (e->kind == kind && (reason == REASON_NONE || e->reason == reason) && !strcmp(e->what, what))
+			break;
+	}
+	return i;
+}
+
+/* The look-ups that share the row of connection entry `i`: those of the same name and reason, in the first such row. */
+static uint64_t shared_lookups(const struct tally *t, size_t i)
+{
+	const struct tally_entry *e = tally_at(t, i);
+	enum tally_kind kind = e->kind == TALLY_WOULD ? TALLY_WOULD_NAME : TALLY_DENIED_NAME;
+	size_t names = first_about(t, kind, e->reason, e->what);
+
+	if (names == tally_size(t) || first_about(t, e->kind, e->reason, e->what) != i)
+		return 0;
+	return tally_at(t, names)->count;
+}
+
+/* True for an entry that has no row of its own. */
+static bool is_hidden(const struct tally *t, const struct tally_entry *e)
+{
+	size_t n = tally_size(t);
+
+	switch (e->kind) {
+	case TALLY_DIAL:
+		return true;
+	case TALLY_LOOKED_UP:
+		return first_about(t, TALLY_CONNECTED, REASON_NONE, e->what) < n ||
+		       first_about(t, TALLY_FAILED, REASON_NONE, e->what) < n;
+	case TALLY_WOULD_NAME:
+		return first_about(t, TALLY_WOULD, e->reason, e->what) < n;
+	case TALLY_DENIED_NAME:
+		return first_about(t, TALLY_DENIED, e->reason, e->what) < n;
+	case TALLY_CONNECTED:
+	case TALLY_FAILED:
+	case TALLY_WOULD:
+	case TALLY_DENIED:
+	case TALLY_DROPPED:
+		break;
+	}
+	return false;
+}
+
+static void row_what(struct row *row, const struct tally_entry *e)
+{
+	bool brackets = e->port && strchr(e->what, ':');
+	char port[8] = "";
+
+	if (e->port)
+		snprintf(port, sizeof(port), ":%u", e->port);
+	if (!*e->what)
+		snprintf(row->what, sizeof(row->what), "%s",
+			 e->reason == REASON_HALF_OPEN ? "(half-open connections)" : "(further packets)");
+	else
+		snprintf(row->what, sizeof(row->what), "%s%s%s%s%s%s", brackets ? "[" : "", e->what,
+			 brackets ? "]" : "", port, *e->proto ? "/" : "", e->proto);
+}
+
+static void put_count(char *buf, size_t cap, uint64_t n, const char *noun)
+{
+	snprintf(buf, cap, "%" PRIu64 " %s%s", n, noun, n == 1 ? "" : "s");
+}
+
+static const char *count_noun(enum tally_kind kind)
+{
+	switch (kind) {
+	case TALLY_CONNECTED:
+	case TALLY_FAILED:
+		return "connection";
+	case TALLY_LOOKED_UP:
+	case TALLY_WOULD_NAME:
+	case TALLY_DENIED_NAME:
+		return "lookup";
+	case TALLY_DROPPED:
+		return "packet";
+	case TALLY_DIAL:
+	case TALLY_WOULD:
+	case TALLY_DENIED:
+		break;
+	}
+	return "attempt";
+}
+
+static const char *row_verdict(enum tally_kind kind)
+{
+	if (kind == TALLY_CONNECTED || kind == TALLY_LOOKED_UP)
+		return "allowed";
+	if (kind == TALLY_FAILED)
+		return "failed";
+	return kind == TALLY_WOULD || kind == TALLY_WOULD_NAME ? "would deny" : "denied";
+}
+
+static void row_make(struct row *row, const struct tally *t, size_t i)
+{
+	const struct tally_entry *e = tally_at(t, i);
+	char up[SHOW_SIZE_STRLEN], down[SHOW_SIZE_STRLEN], lookups[40], detail[SHOW_CAP(RECORD_DETAIL_MAX)];
+	uint64_t shared = e->kind == TALLY_WOULD || e->kind == TALLY_DENIED ? shared_lookups(t, i) : 0;
+
+	row->verdict = row_verdict(e->kind);
+	row->hint = e->hint;
+	row_what(row, e);
+	put_count(row->counts, sizeof(row->counts), e->count, count_noun(e->kind));
+	if (shared) {
+		size_t len = strlen(row->counts);
+
+		put_count(lookups, sizeof(lookups), shared, "lookup");
+		snprintf(row->counts + len, sizeof(row->counts) - len, ", %s", lookups);
+	}
+	if (e->kind == TALLY_CONNECTED)
+		snprintf(row->why, sizeof(row->why), "%s up, %s down", show_size(up, e->up), show_size(down, e->down));
+	else if (e->kind == TALLY_LOOKED_UP)
+		snprintf(row->why, sizeof(row->why), "no connection");
+	else if (e->detail)
+		snprintf(row->why, sizeof(row->why), "%s (%s)", reason_word(e->reason),
+			 show_bytes(detail, e->detail, strlen(e->detail), RECORD_DETAIL_MAX));
+	else
+		snprintf(row->why, sizeof(row->why), "%s", reason_word(e->reason));
+}
+
+/* Which entries get a row, in order: what was allowed, then what was not. */
+struct plan {
+	size_t rows[2 * SUMMARY_ROWS_MAX];
+	size_t n;
+	uint64_t more[2]; /* attempts that got none */
+	int verdict_width, what_width, counts_width;
+};
+
+static void widen(int *width, const char *text, int max)
+{
+	int len = (int)strlen(text);
+
+	if (len > *width && len <= max)
+		*width = len;
+}
+
+static void plan_rows(struct plan *plan, const struct tally *t, bool denied)
+{
+	size_t shown = 0;
+	struct row row;
+
+	plan->more[denied] = tally_more(t, denied);
+	for (size_t i = 0; i < tally_size(t); i++) {
+		const struct tally_entry *e = tally_at(t, i);
+
+		if (tally_is_denied(e->kind) != denied || is_hidden(t, e))
+			continue;
+		if (shown == SUMMARY_ROWS_MAX) {
+			plan->more[denied] += e->count;
+			continue;
+		}
+		shown++;
+		plan->rows[plan->n++] = i;
+		row_make(&row, t, i);
+		widen(&plan->verdict_width, row.verdict, WHAT_WIDTH_MAX);
+		widen(&plan->what_width, row.what, WHAT_WIDTH_MAX);
+		widen(&plan->counts_width, row.counts, WHAT_WIDTH_MAX);
+	}
+}
+
+void audit_summary(const struct audit *a, FILE *out)
+{
+	struct plan plan = { .n = 0 };
+	struct row row;
+
+	plan_rows(&plan, a->tally, false);
+	plan_rows(&plan, a->tally, true);
+	for (size_t i = 0; i < plan.n; i++) {
+		row_make(&row, a->tally, plan.rows[i]);
+		fprintf(out, "netgate: %-*s  %-*s  %-*s  %s", plan.verdict_width, row.verdict, plan.what_width,
+			row.what, plan.counts_width, row.counts, row.why);
+		if (row.hint)
+			fprintf(out, "   to allow: %s", row.hint);
+		fputc('\n', out);
+	}
+	if (plan.more[false])
+		fprintf(out, "netgate: and %" PRIu64 " more that were allowed (see the log)\n", plan.more[false]);
+	if (plan.more[true])
+		fprintf(out, "netgate: and %" PRIu64 " more that were denied (see the log)\n", plan.more[true]);
+	if (a->lost_ever)
+		fprintf(out, "netgate: %" PRIu64 " records could not be written to the log\n", a->lost_ever);
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * --verbose: one line for each attempt, dial and end of a connection, while it
+ * happens. Lines never wait: a terminal that is stopped (^S) must not stop the
+ * gate, so that a line it would not take is left out, and their number shown later.
+ */
+#include <inttypes.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "proxy/audit/audit_impl.h"
+#include "proxy/audit/show.h"
+#include "rules/policy.h"
+
+#define LINE_MAX_BYTES 3072 /* longer than any line; a pipe that is writable takes as much at once (PIPE_BUF) */
+#define PATH_SHOWN     80
+#define RAW_SHOWN      60
+#define LABEL_SHOWN    255
+
+struct line {
+	char text[LINE_MAX_BYTES];
+	size_t len;
+};
+
+__attribute__((format(printf, 2, 3))) static void put(struct line *l, const char *fmt, ...)
+{
+	size_t room = sizeof(l->text) - l->len;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(l->text + l->len, room, fmt, ap);
+	va_end(ap);
+	if (n > 0)
+		l->len += (size_t)n < room ? (size_t)n : room - 1;
+}
+
+/* Text of the policy or the system, which may still hold bytes that are not for a terminal. */
+static void put_escaped(struct line *l, const char *before, const void *p, size_t len, size_t max)
+{
+	char buf[SHOW_CAP(LABEL_SHOWN)];
+
+	put(l, "%s%s", before, show_bytes(buf, p, len, max));
+}
+
+static bool is_writable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+
+	return poll(&p, 1, 0) == 1 && (p.revents & POLLOUT);
+}
+
+static void print(struct audit *a, const struct line *l)
+{
+	struct line out = { .len = 0 };
+	ssize_t n;
+
+	if (!is_writable(a->verbose_fd)) {
+		a->verbose_skipped++;
+		return;
+	}
+	if (a->verbose_skipped)
+		put(&out, "netgate: (%" PRIu64 " lines not shown)\n", a->verbose_skipped);
+	put(&out, "%.*s\n", LINE_MAX_BYTES, l->text);
+	n = write(a->verbose_fd, out.text, out.len);
+	a->verbose_skipped = n < 0 ? a->verbose_skipped + 1 : 0;
+}
+
+static void put_target(struct line *l, const struct audit_decision *d)
+{
+	char dst[ENDPOINT_STRLEN], raw[SHOW_CAP(RAW_SHOWN)];
+	enum name_from from = NAME_FROM_DNS;
+	const struct name *host = decision_host(d, &from);
+
+	if (host && d->request->proto == PROTO_DNS)
+		put(l, " %s", host->s);
+	else if (host)
+		put(l, " %s:%u (%s)", host->s, d->request->port, name_from_word(from));
+	else if (d->raw_name)
+		put(l, " \"%s\" at %s", show_bytes(raw, d->raw_name, d->raw_name_len, RAW_SHOWN),
+		    endpoint_format(&d->dst, dst));
+	else
+		put(l, " %s", endpoint_format(&d->dst, dst));
+}
+
+void verbose_decision(struct audit *a, const struct audit_decision *d)
+{
+	const struct verdict *v = d->verdict;
+	char label[POLICY_RULE_LABEL_MAX];
+	struct line l = { .len = 0 };
+
+	if (a->verbose_fd < 0)
+		return;
+	put(&l, "netgate: %s %s", v->allow ? "allow" : "deny ", proto_word(d->request->proto));
+	if (d->method)
+		put_escaped(&l, " ", d->method, d->method_len, RECORD_METHOD_MAX);
+	put_target(&l, d);
+	if (d->qtype)
+		put_escaped(&l, " ", d->qtype, strlen(d->qtype), RECORD_WORD_MAX);
+	if (d->path)
+		put_escaped(&l, " ", d->path, d->path_len, PATH_SHOWN);
+	put(&l, " %s", reason_word(v->reason));
+	if (v->would != REASON_NONE)
+		put(&l, " (would be %s)", reason_word(v->would));
+	if (v->rule) {
+		policy_rule_label(a->policy, v->rule, label);
+		put_escaped(&l, " ", label, strlen(label), LABEL_SHOWN);
+	}
+	print(a, &l);
+}
+
+void verbose_dial(struct audit *a, const struct name *host, const struct endpoint *peer, enum reason reason,
+		  const char *detail)
+{
+	struct line l = { .len = 0 };
+	char addr[ENDPOINT_STRLEN];
+
+	if (a->verbose_fd < 0)
+		return;
+	put(&l, "netgate: dial ");
+	if (host)
+		put(&l, " %s", host->s);
+	if (peer->addr.family != ADDR_NONE)
+		put(&l, " %s", endpoint_format(peer, addr));
+	put(&l, " %s", reason_word(reason));
+	if (detail && *detail) {
+		put_escaped(&l, " (", detail, strlen(detail), RECORD_DETAIL_MAX);
+		put(&l, ")");
+	}
+	print(a, &l);
+}
+
+void verbose_close(struct audit *a, const struct audit_close *c)
+{
+	char dst[ENDPOINT_STRLEN], up[SHOW_SIZE_STRLEN], down[SHOW_SIZE_STRLEN];
+	struct line l = { .len = 0 };
+
+	if (a->verbose_fd < 0)
+		return;
+	if (c->host)
+		put(&l, "netgate: close %s:%u", c->host->s, c->dst.port);
+	else
+		put(&l, "netgate: close %s", endpoint_format(&c->dst, dst));
+	put(&l, " %s up, %s down, %" PRIu64 " ms, %s", show_size(up, c->up), show_size(down, c->down), c->ms,
+	    close_end_word(c->end));
+	print(a, &l);
+}
+
+void verbose_drop(struct audit *a, const struct audit_drop *d)
+{
+	struct endpoint dst = { .addr = d->dst, .port = d->port };
+	struct line l = { .len = 0 };
+	char text[ENDPOINT_STRLEN];
+
+	if (a->verbose_fd < 0)
+		return;
+	put(&l, "netgate: drop ");
+	if (d->proto)
+		put(&l, " %s", d->proto);
+	if (dst.port)
+		put(&l, " %s", endpoint_format(&dst, text));
+	else if (dst.addr.family != ADDR_NONE)
+		put(&l, " %s", addr_format(&dst.addr, text));
+	put(&l, " %s, %" PRIu64 " packet%s", reason_word(d->reason), d->count, d->count == 1 ? "" : "s");
+	print(a, &l);
+}

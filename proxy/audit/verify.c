@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Verification of a log. Each run is a small state: the head of its chain so
+ * far and the sequence number of its last record. A line moves the run of its
+ * job; at `end` the head that the record carries must be the one computed. A
+ * broken run is reported once, and its further lines are passed over until the job's next start.
+ */
+#include "proxy/audit/verify.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/err.h"
+#include "proxy/audit/chain.h"
+#include "proxy/audit/show.h"
+
+#define JOB_MAX	 512 /* bytes of an escaped job name, more than any record has */
+#define TIME_MAX 32
+
+struct run {
+	char job[JOB_MAX];
+	char began[TIME_MAX];
+	bool broken;
+	uint64_t first_line, last_line; /* of the log */
+	uint64_t seq;			/* of the last record */
+	uint8_t head[CHAIN_LEN];
+};
+
+struct verifier {
+	FILE *out;
+	struct err *err;
+	const char *job;     /* the only one to look at; or NULL */
+	const char *want;    /* the head that must be found; or NULL */
+	uint64_t want_found; /* line where it was; 0: not yet */
+	struct chain *chain;
+	struct run *runs; /* unfinished ones */
+	size_t n_runs;
+	uint64_t line_no;
+	uint64_t finished, broken, unfinished, strange;
+};
+
+/* A line of the log as a record. */
+struct parsed {
+	json_t *object;
+	uint64_t seq;
+	const char *job, *type;
+};
+
+/* Text of the log for a terminal. */
+static const char *shown(const char *text, char buf[static SHOW_CAP(JOB_MAX)])
+{
+	return show_bytes(buf, text, strlen(text), JOB_MAX);
+}
+
+static void report_run(struct verifier *v, const struct run *run, const char *state, const char *rest)
+{
+	char job[SHOW_CAP(JOB_MAX)], began[SHOW_CAP(JOB_MAX)], head[CHAIN_HEX];
+
+	chain_hex(run->head, head);
+	fprintf(v->out,
+		"%-10s  job %s of %s: lines %" PRIu64 " to %" PRIu64 ", %" PRIu64 " records%s\n            head %s\n",
+		state, shown(run->job, job), shown(run->began, began), run->first_line, run->last_line, run->seq, rest,
+		head);
+}
+
+/* Reports a run that contradicts itself at the present line. The first one found becomes the error. */
+static void report_broken(struct verifier *v, const char *job_text, const char *what)
+{
+	char job[SHOW_CAP(JOB_MAX)];
+
+	shown(job_text, job);
+	fprintf(v->out, "%-10s  job %s: line %" PRIu64 ": %s\n", "BROKEN", job, v->line_no, what);
+	if (!v->broken++)
+		err_set(v->err, "job %s, line %" PRIu64 ": %s", job, v->line_no, what);
+}
+
+static void report_strange(struct verifier *v, const char *what)
+{
+	fprintf(v->out, "%-10s  line %" PRIu64 " %s\n", "NOTE", v->line_no, what);
+	v->strange++;
+}
+
+static struct run *find_run(struct verifier *v, const char *job)
+{
+	for (size_t i = 0; i < v->n_runs; i++)
+		if (!strcmp(v->runs[i].job, job))
+			return &v->runs[i];
+	return NULL;
+}
+
+static void forget_run(struct verifier *v, struct run *run)
+{
+	*run = v->runs[--v->n_runs];
+}
+
+static void report_unfinished(struct verifier *v, const struct run *run)
+{
+	if (run->broken)
+		return;
+	report_run(v, run, "UNFINISHED", ", no end record");
+	v->unfinished++;
+}
+
+/* A run for a start record: in the place of the job's former run, which then has no end. NULL when there are too many. */
+static struct run *begin_run(struct verifier *v, const struct parsed *p)
+{
+	struct run *run = find_run(v, p->job);
+	const char *began = json_string_value(json_object_get(p->object, "time"));
+
+	if (run)
+		report_unfinished(v, run);
+	else if (v->n_runs == VERIFY_RUNS_MAX)
+		return NULL;
+	else
+		run = &v->runs[v->n_runs++];
+	*run = (struct run){ .first_line = v->line_no };
+	snprintf(run->job, sizeof(run->job), "%s", p->job);
+	snprintf(run->began, sizeof(run->began), "%s", began ? began : "?");
+	if (chain_begin(v->chain, run->head))
+		return NULL;
+	return run;
+}
+
+/* At an end record: the head it carries must be the one before it. */
+static bool end_agrees(const struct run *run, const struct parsed *p)
+{
+	const char *head = json_string_value(json_object_get(p->object, "head"));
+	char hex[CHAIN_HEX];
+
+	chain_hex(run->head, hex);
+	return head && !strcasecmp(head, hex);
+}
+
+static void look_for_head(struct verifier *v, const struct run *run)
+{
+	char hex[CHAIN_HEX];
+
+	if (!v->want || v->want_found)
+		return;
+	chain_hex(run->head, hex);
+	if (!strcasecmp(hex, v->want))
+		v->want_found = v->line_no;
+}
+
+static void break_run(struct verifier *v, struct run *run, const char *what)
+{
+	run->broken = true;
+	report_broken(v, run->job, what);
+}
+
+static int take_record(struct verifier *v, const struct parsed *p, const char *line, size_t len)
+{
+	bool ends = !strcmp(p->type, "end");
+	struct run *run;
+	char what[160];
+
+	run = !strcmp(p->type, "start") ? begin_run(v, p) : find_run(v, p->job);
+	if (!run && !strcmp(p->type, "start"))
+		return err_set(v->err, "more than %d unfinished runs at line %" PRIu64, VERIFY_RUNS_MAX, v->line_no);
+	if (!run) {
+		report_broken(v, p->job,
+			      "a record outside any run: its start, or an earlier file of the log, is missing");
+		return 0;
+	}
+	if (run->broken)
+		return 0;
+	if (p->seq != run->seq + 1) {
+		snprintf(what, sizeof(what), "seq %" PRIu64 " where %" PRIu64 " was due", p->seq, run->seq + 1);
+		break_run(v, run, what);
+		return 0;
+	}
+	if (ends && !end_agrees(run, p)) {
+		snprintf(what, sizeof(what), "a line from %" PRIu64 " on was changed: the head of the chain is another",
+			 run->first_line);
+		break_run(v, run, what);
+		return 0;
+	}
+	if (chain_add(v->chain, run->head, line, len))
+		return err_set(v->err, "out of memory");
+	run->seq = p->seq;
+	run->last_line = v->line_no;
+	look_for_head(v, run);
+	if (ends) {
+		report_run(v, run, "OK", "");
+		v->finished++;
+		forget_run(v, run);
+	}
+	return 0;
+}
+
+static bool parse_record(const char *line, size_t len, struct parsed *p)
+{
+	json_t *seq;
+
+	p->object = json_loadb(line, len, JSON_REJECT_DUPLICATES, NULL);
+	seq = json_object_get(p->object, "seq");
+	p->job = json_string_value(json_object_get(p->object, "job"));
+	p->type = json_string_value(json_object_get(p->object, "type"));
+	if (json_integer_value(json_object_get(p->object, "v")) != 1 || !json_is_integer(seq) ||
+	    json_integer_value(seq) < 1 || !p->job || strlen(p->job) >= JOB_MAX || !p->type)
+		return false;
+	p->seq = (uint64_t)json_integer_value(seq);
+	return true;
+}
+
+static int take_line(struct verifier *v, const char *line, size_t len, bool whole)
+{
+	struct parsed p = { .object = NULL };
+	int ret = 0;
+
+	if (!whole || len > VERIFY_LINE_MAX || !parse_record(line, len, &p))
+		report_strange(v, whole ? "is not a record" : "is cut off");
+	else if (!v->job || !strcmp(v->job, p.job))
+		ret = take_record(v, &p, line, len);
+	json_decref(p.object);
+	return ret;
+}
+
+/* Reads lines of at most VERIFY_LINE_MAX bytes; of a longer one, so much that it is seen to be longer. */
+static int read_lines(struct verifier *v, FILE *in, char *line)
+{
+	size_t len = 0;
+	int c, ret = 0;
+
+	while (!ret && (c = getc_unlocked(in)) != EOF) {
+		if (c != '\n') {
+			line[len] = (char)c;
+			len += len <= VERIFY_LINE_MAX;
+			continue;
+		}
+		v->line_no++;
+		ret = take_line(v, line, len, true);
+		len = 0;
+	}
+	if (!ret && ferror(in))
+		return err_set(v->err, "the log could not be read to its end");
+	if (!ret && len) {
+		v->line_no++;
+		ret = take_line(v, line, len, false);
+	}
+	return ret;
+}
+
+static enum verify_result conclude(struct verifier *v)
+{
+	for (size_t i = 0; i < v->n_runs; i++)
+		report_unfinished(v, &v->runs[i]);
+	if (v->want && v->want_found) {
+		fprintf(v->out, "%-10s  the head given is that of line %" PRIu64 "\n", "HEAD", v->want_found);
+	} else if (v->want) {
+		fprintf(v->out, "%-10s  no run ever had the head given: lines before it were changed or are missing\n",
+			"HEAD");
+		if (!v->broken++)
+			err_set(v->err, "no run ever had the head %s", v->want);
+	}
+	if (v->broken)
+		return VERIFY_BROKEN;
+	if (!v->finished && !v->unfinished) {
+		err_set(v->err, "no records%s%s", v->job ? " of job " : "", v->job ? v->job : "");
+		return VERIFY_BROKEN;
+	}
+	return v->unfinished || v->strange ? VERIFY_UNFINISHED : VERIFY_OK;
+}
+
+enum verify_result verify_log(FILE *in, FILE *out, const char *job, const char *head, struct err *err)
+{
+	struct verifier v = { .out = out, .err = err, .job = job, .want = head };
+	enum verify_result result = VERIFY_BROKEN;
+	char *line = malloc(VERIFY_LINE_MAX + 2);
+
+	v.chain = chain_new();
+	v.runs = calloc(VERIFY_RUNS_MAX, sizeof(*v.runs));
+	if (head && (strlen(head) != CHAIN_HEX - 1 || strspn(head, "0123456789abcdefABCDEF") != CHAIN_HEX - 1))
+		err_set(err, "\"%s\" is not a head: that has 64 hex digits", head);
+	else if (!line || !v.chain || !v.runs)
+		err_set(err, "out of memory");
+	else if (!read_lines(&v, in, line))
+		result = conclude(&v);
+	chain_free(v.chain);
+	free(v.runs);
+	free(line);
+	return result;
+}

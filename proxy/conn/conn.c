@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of a connection; the theory of operation is in conn.h. */
+#include "proxy/conn/conn.h"
+
+#include <errno.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "proxy/dns/dns_map.h"
+#include "proxy/dns/dns_server.h"
+#include "proxy/upstream/dial.h"
+#include "rules/match.h"
+#include "rules/policy.h"
+
+#define US_PER_S     1000000u
+#define DRAIN_ACK_US 5000u /* between two looks at whether the client acknowledged everything */
+
+/* Bit `to` of [from]: which changes of state are legal. */
+static const uint8_t legal[] = {
+	[CONN_HELLO] = 1 << CONN_DIAL | 1 << CONN_HTTP | 1 << CONN_DRAIN,
+	[CONN_DIAL] = 1 << CONN_TUNNEL | 1 << CONN_HTTP | 1 << CONN_DRAIN,
+	[CONN_TUNNEL] = 1 << CONN_HTTP | 1 << CONN_DRAIN,
+	[CONN_HTTP] = 1 << CONN_DIAL | 1 << CONN_TUNNEL | 1 << CONN_DRAIN,
+	[CONN_DRAIN] = 0,
+};
+
+void conn_set_state(struct conn *c, enum conn_state state)
+{
+	if (!(legal[c->state] & 1 << state))
+		abort();
+	c->state = (uint8_t)state;
+}
+
+void conn_deadline(struct conn *c, uint64_t us)
+{
+	const struct timeval tv = { .tv_sec = (time_t)(us / US_PER_S), .tv_usec = (suseconds_t)(us % US_PER_S) };
+
+	c->deadline_us = clock_mono_us() + us;
+	event_add(&c->timer_ev, &tv);
+}
+
+/* ---- event interest: one pure function of the state ---- */
+
+static void conn_interest(const struct conn *c, short *client, short *upstream)
+{
+	*client = *upstream = 0;
+	switch ((enum conn_state)c->state) {
+	case CONN_HELLO:
+		*client = EV_READ;
+		break;
+	case CONN_DIAL:
+		break;
+	case CONN_TUNNEL:
+		if (!c->up_done && !c->up_dead && !flow_pending(&c->up))
+			*client |= EV_READ;
+		if (flow_pending(&c->down))
+			*client |= EV_WRITE;
+		if (!c->down_done && !flow_pending(&c->down))
+			*upstream |= EV_READ;
+		if (!c->up_dead && flow_pending(&c->up))
+			*upstream |= EV_WRITE;
+		break;
+	case CONN_HTTP:
+		http_interest(c, client, upstream);
+		break;
+	case CONN_DRAIN:
+		if (flow_pending(&c->down))
+			*client = EV_WRITE;
+		else if (!c->client_eof)
+			*client = EV_READ;
+		break;
+	}
+}
+
+static void on_event(evutil_socket_t fd, short what, void *arg);
+
+static int set_mask(struct conn *c, struct event *ev, int fd, short *present, short wanted)
+{
+	if (*present == wanted)
+		return 0;
+	if (*present)
+		event_del(ev);
+	*present = 0;
+	if (!wanted || fd < 0)
+		return 0;
+	event_assign(ev, c->env->base, fd, (short)(wanted | EV_PERSIST), on_event, c);
+	if (event_add(ev, NULL) < 0)
+		return -ENOMEM;
+	*present = wanted;
+	return 0;
+}
+
+/* ---- freeing ---- */
+
+static void conn_free(struct conn *c)
+{
+	const struct conn_seen nothing = { .proto = PROTO_ANY };
+
+	if (!c->decided)
+		(void)conn_refuse(c, &nothing, REASON_CLIENT_GONE);
+	conn_end_leg(c, CLOSE_INTERNAL_ERROR, true);
+	LIST_REMOVE(c, link);
+	(void)set_mask(c, &c->client_ev, c->client_fd, &c->client_mask, 0);
+	event_del(&c->timer_ev);
+	if (c->client_fd >= 0)
+		close(c->client_fd);
+	flow_release(&c->up, c->env->pool);
+	flow_release(&c->down, c->env->pool);
+	bytes_free(&c->in);
+	http_free(c->http);
+	free(c);
+}
+
+/* ---- legs ---- */
+
+void conn_end_leg(struct conn *c, enum close_end end, bool abort_upstream)
+{
+	struct audit_close rec = { .conn = c->id, .dst = c->dst, .end = end };
+
+	if (c->dial) {
+		dial_cancel(c->dial);
+		c->dial = NULL;
+	}
+	(void)set_mask(c, &c->upstream_ev, c->upstream_fd, &c->upstream_mask, 0);
+	if (c->upstream_fd >= 0) {
+		const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
+
+		if (abort_upstream)
+			(void)setsockopt(c->upstream_fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+		close(c->upstream_fd);
+		c->upstream_fd = -1;
+	}
+	if (!c->leg)
+		return;
+	c->leg = false;
+	rec.host = c->host.len > 0 ? &c->host : NULL;
+	rec.up = c->up.sent - c->leg_up;
+	rec.down = c->down.received - c->leg_down;
+	rec.ms = (clock_mono_us() - c->accepted_us) / 1000;
+	/* Nothing to deny any more: audit counts what it could not write. */
+	(void)audit_close(c->env->audit, &rec);
+}
+
+static void conn_run(struct conn *c);
+
+static void on_dialled(void *arg, int fd, enum reason reason, const struct endpoint *peer)
+{
+	struct conn *c = arg;
+	const int on = 1;
+
+	(void)peer;
+	c->dial = NULL;
+	c->active_us = clock_mono_us();
+	if (fd < 0) {
+		conn_end_leg(c, CLOSE_CONNECT_FAILED, false);
+		if (conn_unreachable(c, reason) == STEP_CLOSE)
+			conn_free(c);
+		else
+			conn_run(c);
+		return;
+	}
+	/* An urgent byte stays in its place in the stream: see flow.c. */
+	(void)setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
+	c->upstream_fd = fd;
+	c->up.to = fd;
+	c->down.from = fd;
+	if (c->http) {
+		conn_set_state(c, CONN_HTTP);
+		if (http_connected(c) == STEP_CLOSE) {
+			conn_free(c);
+			return;
+		}
+	} else {
+		conn_set_state(c, CONN_TUNNEL);
+		conn_deadline(c, (uint64_t)CONN_IDLE_S * US_PER_S);
+		if (!c->peek) {
+			/* The hello that was judged goes first, from our copy. */
+			c->up.head = c->in;
+			c->in = (struct bytes){ 0 };
+		}
+	}
+	conn_run(c);
+}
+
+enum step conn_dial(struct conn *c, const struct verdict *verdict)
+{
+	struct dial_target target = { .conn = c->id, .port = c->dst.port, .rule = verdict->rule };
+
+	c->leg = true;
+	c->leg_up = c->up.sent;
+	c->leg_down = c->down.received;
+	c->host.len = 0;
+	if (verdict->host) {
+		c->host = *verdict->host;
+		target.host = &c->host;
+	} else {
+		target.addr = c->dst.addr;
+	}
+	event_del(&c->timer_ev); /* the dial has a deadline of its own */
+	c->deadline_us = 0;
+	conn_set_state(c, CONN_DIAL);
+	c->dial = dial_start(c->env->dialer, &target, on_dialled, c);
+	return c->dial ? STEP_WAIT : STEP_CLOSE;
+}
+
+/* ---- decisions ---- */
+
+static struct verdict record(struct conn *c, const struct conn_seen *seen, const struct request *request,
+			     struct verdict verdict)
+{
+	const struct audit_decision rec = {
+		.conn = c->id,
+		.door = DOOR_TRANSPARENT,
+		.src = c->src,
+		.dst = c->dst,
+		.request = request,
+		.verdict = &verdict,
+		.raw_name = seen->raw_name,
+		.raw_name_len = seen->raw_name_len,
+		.alpn = seen->alpn,
+		.ech = seen->ech,
+		.method = seen->method,
+		.method_len = seen->method_len,
+		.path = seen->path,
+		.path_len = seen->path_len,
+	};
+
+	c->decided = true;
+	c->proto = (uint8_t)seen->proto;
+	if (audit_decision(c->env->audit, &rec) < 0)
+		return (struct verdict){ .allow = false, .reason = REASON_LOG_UNAVAILABLE };
+	return verdict;
+}
+
+static struct request request_of(const struct conn *c, const struct conn_seen *seen)
+{
+	struct request r = { .proto = seen->proto, .port = c->dst.port, .dst = c->dst.addr };
+
+	r.names[NAME_FROM_SNI] = seen->sni;
+	r.names[NAME_FROM_HOST] = seen->host;
+	r.names[NAME_FROM_DNS] = c->dns_name;
+	return r;
+}
+
+struct verdict conn_decide(struct conn *c, const struct conn_seen *seen)
+{
+	struct request request = request_of(c, seen);
+	struct verdict verdict = match(c->env->policy, &request);
+
+	/*
+	 * An address rule lets any name pass to its address: where the client
+	 * chose a real address that a rule allows, only a deny rule can object to
+	 * the name in its bytes.
+	 */
+	if (!verdict.allow && !c->dns_name && (seen->sni || seen->host) &&
+	    (verdict.reason == REASON_NOT_ALLOWED || verdict.reason == REASON_PORT_NOT_ALLOWED)) {
+		const struct request bare = { .proto = seen->proto, .port = c->dst.port, .dst = c->dst.addr };
+		struct verdict by_addr = match(c->env->policy, &bare);
+
+		if (by_addr.allow && by_addr.reason == REASON_RULE)
+			verdict = by_addr;
+	}
+	return record(c, seen, &request, verdict);
+}
+
+struct verdict conn_refuse(struct conn *c, const struct conn_seen *seen, enum reason reason)
+{
+	struct request request = request_of(c, seen);
+	struct verdict verdict = { .allow = false, .reason = reason };
+
+	for (int i = 0; i < NAME_FROM_COUNT && !verdict.host; i++) {
+		verdict.host = request.names[i];
+		verdict.name_from = (enum name_from)i;
+	}
+	return record(c, seen, &request, verdict);
+}
+
+/* ---- DRAIN ---- */
+
+enum step conn_drain(struct conn *c)
+{
+	conn_set_state(c, CONN_DRAIN);
+	bytes_free(&c->in);
+	conn_deadline(c, (uint64_t)CONN_DRAIN_S * US_PER_S);
+	return STEP_AGAIN;
+}
+
+static enum step drain_step(struct conn *c)
+{
+	const struct timeval soon = { .tv_usec = DRAIN_ACK_US };
+	uint8_t discard[4096];
+	uint64_t none = 0;
+	enum flow_result r = flow_run(&c->down, c->env->pool, &none);
+	int unacked = 0;
+	ssize_t n;
+
+	if (r == FLOW_WAIT_WRITE)
+		return STEP_WAIT;
+	if (r == FLOW_TO_ERROR)
+		return STEP_CLOSE;
+	if (!c->client_shut && shutdown(c->client_fd, SHUT_WR) < 0)
+		return STEP_CLOSE;
+	c->client_shut = true;
+	for (int i = 0; i < 16 && !c->client_eof; i++) {
+		n = recv(c->client_fd, discard, sizeof(discard), MSG_DONTWAIT);
+		if (n < 0)
+			return errno == EAGAIN || errno == EINTR ? STEP_WAIT : STEP_CLOSE;
+		c->client_eof = n == 0;
+	}
+	if (!c->client_eof)
+		return STEP_WAIT;
+	/* With SO_LINGER {1,0}, close() would throw away what is not acknowledged yet. */
+	if (ioctl(c->client_fd, SIOCOUTQ, &unacked) < 0 || unacked == 0)
+		return STEP_CLOSE;
+	event_add(&c->timer_ev, &soon);
+	return STEP_WAIT;
+}
+
+/* ---- driving ---- */
+
+static enum step step(struct conn *c)
+{
+	switch ((enum conn_state)c->state) {
+	case CONN_HELLO:
+		return hello_step(c);
+	case CONN_DIAL:
+		return STEP_WAIT;
+	case CONN_TUNNEL:
+		return tunnel_step(c);
+	case CONN_HTTP:
+		return http_step(c);
+	case CONN_DRAIN:
+		return drain_step(c);
+	}
+	return STEP_CLOSE;
+}
+
+/* Runs the connection until it waits, and frees it when it is over. The connection must not be used afterwards. */
+static void conn_run(struct conn *c)
+{
+	short client, upstream;
+	enum step s;
+
+	do
+		s = step(c);
+	while (s == STEP_AGAIN);
+	if (s == STEP_WAIT) {
+		conn_interest(c, &client, &upstream);
+		if (set_mask(c, &c->client_ev, c->client_fd, &c->client_mask, client) == 0 &&
+		    set_mask(c, &c->upstream_ev, c->upstream_fd, &c->upstream_mask, upstream) == 0)
+			return;
+	}
+	conn_free(c);
+}
+
+static void on_event(evutil_socket_t fd, short what, void *arg)
+{
+	struct conn *c = arg;
+
+	(void)fd, (void)what;
+	c->active_us = clock_mono_us();
+	conn_run(c);
+}
+
+/* A deadline that is due. HELLO and HTTP heads have one in total; TUNNEL's moves with activity. */
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct conn *c = arg;
+	uint64_t now = clock_mono_us();
+	uint64_t idle_end = c->active_us + (uint64_t)CONN_IDLE_S * US_PER_S;
+	bool idling = (c->state == CONN_TUNNEL && !tunnel_holds(c)) || (c->state == CONN_HTTP && !http_holds(c));
+
+	(void)fd, (void)what;
+	if (idling) {
+		if (now < idle_end) {
+			conn_deadline(c, idle_end - now);
+			return;
+		}
+		conn_end_leg(c, CLOSE_IDLE, true);
+		conn_free(c);
+		return;
+	}
+	if (c->state == CONN_DRAIN && now >= c->deadline_us) {
+		conn_free(c);
+		return;
+	}
+	conn_run(c);
+}
+
+/* What is decided from the destination alone, before any byte is read. */
+static enum step first_look(struct conn *c)
+{
+	const struct conn_seen nothing = { .proto = PROTO_ANY };
+	const struct request request = request_of(c, &nothing);
+	bool web = c->dst.port == 443 || c->dst.port == 80;
+	struct verdict v = match(c->env->policy, &request);
+
+	if (v.allow && v.reason == REASON_RULE) {
+		/* The server may speak first: dial at once, and look at the client's first bytes when they come. */
+		v = conn_decide(c, &nothing);
+		if (!v.allow)
+			return STEP_CLOSE;
+		c->peek = !v.any_bytes;
+		return conn_dial(c, &v);
+	}
+	if (!c->dns_name && dns_map_covers(&c->dst.addr)) {
+		(void)conn_refuse(c, &nothing, REASON_NO_NAME);
+		return STEP_CLOSE;
+	}
+	if (!web && (c->dns_name ? !v.allow : !match_port_used(c->env->policy, c->dst.port))) {
+		(void)conn_decide(c, &nothing);
+		return STEP_CLOSE;
+	}
+	if (v.allow && !web)
+		conn_deadline(c, CONN_AUDIT_SNIFF_MS * 1000u);
+	else
+		conn_deadline(c, (uint64_t)CONN_HELLO_S * US_PER_S);
+	return STEP_AGAIN;
+}
+
+void conn_accept(struct conn_env *env, int fd, const struct endpoint *src, const struct endpoint *dst)
+{
+	uint64_t id = env->next_id++;
+	struct conn *c;
+	const int on = 1;
+
+	if (dst->port == 53) {
+		dns_server_tcp(env->dns, fd, id, src, dst);
+		return;
+	}
+	c = calloc(1, sizeof(*c));
+	if (!c) {
+		close(fd);
+		return;
+	}
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	(void)setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
+	c->env = env;
+	c->id = id;
+	c->accepted_us = c->active_us = clock_mono_us();
+	c->src = *src;
+	c->dst = *dst;
+	c->dns_name = dns_map_name(env->map, &dst->addr);
+	c->client_fd = fd;
+	c->upstream_fd = -1;
+	c->state = CONN_HELLO;
+	flow_init(&c->up, fd, -1);
+	flow_init(&c->down, -1, fd);
+	evtimer_assign(&c->timer_ev, env->base, on_timer, c);
+	LIST_INSERT_HEAD(&env->conns, c, link);
+	if (first_look(c) == STEP_CLOSE)
+		conn_free(c);
+	else
+		conn_run(c);
+}
+
+bool conn_any_pending(const struct conn_env *env)
+{
+	const struct conn *c;
+
+	LIST_FOREACH(c, &env->conns, link)
+	if (c->upstream_fd >= 0 && flow_pending(&c->up))
+		return true;
+	return false;
+}
+
+void conn_end_all(struct conn_env *env)
+{
+	struct conn *c;
+
+	while ((c = LIST_FIRST(&env->conns))) {
+		conn_end_leg(c, CLOSE_JOB_ENDED, true);
+		conn_free(c);
+	}
+}

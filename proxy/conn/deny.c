@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How a denial looks to the sandbox: an answer in the client's own protocol,
+ * at once, so that nobody waits for a time-out and the reason can be read.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/addr.h"
+#include "proxy/conn/conn.h"
+#include "rules/hint.h"
+
+#define PAGE_MAX 2048
+
+/* TLS alert record, fatal (RFC 8446 §6). */
+#define ALERT_ACCESS_DENIED  49
+#define ALERT_INTERNAL_ERROR 80
+
+static enum step send_alert(struct conn *c, uint8_t description)
+{
+	const uint8_t alert[] = { 0x15, 3, 3, 0, 2, 2, description };
+
+	if (bytes_append(&c->down.head, alert, sizeof(alert), PAGE_MAX) < 0)
+		return STEP_CLOSE;
+	return conn_drain(c);
+}
+
+/* An HTTP response with a short text, after which the connection ends. `head_only`: the request was a HEAD. */
+static enum step send_page(struct conn *c, const char *status, enum reason reason, const char *text, bool head_only)
+{
+	char page[PAGE_MAX];
+	int n = snprintf(page, sizeof(page),
+			 "HTTP/1.1 %s\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\n"
+			 "X-Netgate-Reason: %s\r\nConnection: close\r\n\r\n%s",
+			 status, strlen(text), reason_word(reason), head_only ? "" : text);
+
+	if (n < 0 || (size_t)n >= sizeof(page) || bytes_append(&c->down.head, page, (size_t)n, PAGE_MAX * 2) < 0)
+		return STEP_CLOSE;
+	return conn_drain(c);
+}
+
+/* The host a page speaks of: the name that was judged, else the address. Safe text. */
+static const char *subject(const struct conn *c, const struct verdict *v, const struct conn_seen *seen,
+			   char addr[static ADDR_STRLEN])
+{
+	if (seen->raw_name)
+		return "a name that is not a host name";
+	if (v->host)
+		return v->host->s;
+	return addr_format(&c->dst.addr, addr);
+}
+
+static bool is_head(const struct conn_seen *seen)
+{
+	return seen->method_len == 4 && memcmp(seen->method, "HEAD", 4) == 0;
+}
+
+static const char *status_of(enum reason reason)
+{
+	switch (reason) {
+	case REASON_HTTP_MALFORMED:
+	case REASON_HOST_MISMATCH:
+	case REASON_BAD_NAME:
+		return "400 Bad Request";
+	case REASON_HELLO_TIMEOUT:
+		return "408 Request Timeout";
+	case REASON_LOG_UNAVAILABLE:
+	case REASON_INTERNAL_ERROR:
+		return "503 Service Unavailable";
+	default:
+		return "403 Forbidden";
+	}
+}
+
+static enum step deny_http(struct conn *c, const struct verdict *v, const struct conn_seen *seen)
+{
+	const struct request request = {
+		.proto = PROTO_HTTP,
+		.port = c->dst.port,
+		.names = { [NAME_FROM_HOST] = seen->host, [NAME_FROM_DNS] = c->dns_name },
+		.dst = c->dst.addr,
+	};
+	char addr[ADDR_STRLEN], hint[HINT_MAX], text[1024];
+
+	match_hint(&request, v, hint, sizeof(hint));
+	snprintf(text, sizeof(text), "netgate: %s port %u: %s%s%s\n", subject(c, v, seen, addr), c->dst.port,
+		 reason_word(v->reason), hint[0] ? "; to allow it: " : "", hint);
+	return send_page(c, status_of(v->reason), v->reason, text, is_head(seen));
+}
+
+enum step conn_deny(struct conn *c, const struct verdict *verdict, const struct conn_seen *seen)
+{
+	switch (seen->proto) {
+	case PROTO_TLS:
+		return send_alert(c, ALERT_ACCESS_DENIED);
+	case PROTO_HTTP:
+		return deny_http(c, verdict, seen);
+	default:
+		return STEP_CLOSE;
+	}
+}
+
+/* Reached by a name that is allowed, but only by addresses that may not be dialled. */
+static bool is_refusal(enum reason reason)
+{
+	return reason == REASON_PRIVATE_ADDRESS || reason == REASON_DENIED_BY_RULE;
+}
+
+enum step conn_unreachable(struct conn *c, enum reason reason)
+{
+	char text[512], addr[ADDR_STRLEN];
+	const char *host = c->host.len > 0 ? c->host.s : addr_format(&c->dst.addr, addr);
+
+	switch ((enum proto)c->proto) {
+	case PROTO_TLS:
+		return send_alert(c, is_refusal(reason) ? ALERT_ACCESS_DENIED : ALERT_INTERNAL_ERROR);
+	case PROTO_HTTP:
+		snprintf(text, sizeof(text), "netgate: %s port %u is allowed, but: %s\n", host, c->dst.port,
+			 reason_word(reason));
+		return send_page(c, is_refusal(reason) ? "403 Forbidden" : "502 Bad Gateway", reason, text, false);
+	default:
+		return STEP_CLOSE;
+	}
+}

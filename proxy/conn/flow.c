@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Moves bytes one way; see the header.
+ *
+ * splice(2) from a TCP socket answers EAGAIN, and at FIN even 0, while an
+ * urgent byte stands in the way. So neither is believed: recv(2), for which
+ * the caller has set SO_OOBINLINE, has the last word on "nothing there" and on "end".
+ */
+#include "proxy/conn/flow.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#define FLOW_COPY_MAX 16384 /* bytes of one copying read; as many or more on the wire make it worth a pipe */
+
+void flow_init(struct flow *f, int from, int to)
+{
+	*f = (struct flow){ .from = from, .to = to, .pipe = { .rd = -1, .wr = -1 } };
+}
+
+void flow_release(struct flow *f, struct pipe_pool *pool)
+{
+	pipe_pool_return(pool, &f->pipe, f->in_pipe > 0);
+	f->in_pipe = 0;
+	bytes_free(&f->head);
+}
+
+bool flow_pending(const struct flow *f)
+{
+	return f->in_pipe > 0 || bytes_len(&f->head) > 0;
+}
+
+static bool would_block(int err)
+{
+	return err == EAGAIN || err == EWOULDBLOCK || err == EINTR;
+}
+
+/* Sends what is held. FLOW_DONE when nothing is held any more. */
+static enum flow_result deliver(struct flow *f)
+{
+	size_t held = bytes_len(&f->head);
+	ssize_t n;
+
+	if (held > 0) {
+		n = bytes_send(&f->head, f->to);
+		if (n < 0)
+			return FLOW_TO_ERROR;
+		f->sent += held - (size_t)n;
+		if (n > 0)
+			return FLOW_WAIT_WRITE;
+	}
+	while (f->in_pipe > 0) {
+		n = splice(f->pipe.rd, NULL, f->to, NULL, f->in_pipe, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+		if (n < 0)
+			return would_block(errno) ? FLOW_WAIT_WRITE : FLOW_TO_ERROR;
+		f->in_pipe -= (size_t)n;
+		f->sent += (uint64_t)n;
+	}
+	return FLOW_DONE;
+}
+
+/* Takes bytes by recv(2) and passes them on at once. FLOW_DONE when some were taken. */
+static enum flow_result take_by_copy(struct flow *f, uint64_t budget, size_t *taken)
+{
+	uint8_t buf[FLOW_COPY_MAX];
+	size_t want = budget < sizeof(buf) ? (size_t)budget : sizeof(buf);
+	ssize_t n = recv(f->from, buf, want, MSG_DONTWAIT);
+	ssize_t w;
+
+	if (n < 0)
+		return would_block(errno) ? FLOW_WAIT_READ : FLOW_FROM_ERROR;
+	if (n == 0) {
+		f->eof = true;
+		return FLOW_EOF;
+	}
+	*taken = (size_t)n;
+	w = send(f->to, buf, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (w < 0 && !would_block(errno))
+		return FLOW_TO_ERROR;
+	if (w < 0)
+		w = 0;
+	f->sent += (uint64_t)w;
+	if (w < n && bytes_append(&f->head, buf + w, (size_t)(n - w), FLOW_COPY_MAX) < 0)
+		return FLOW_TO_ERROR;
+	return FLOW_DONE;
+}
+
+/* Takes bytes into the pipe. FLOW_DONE when some were taken; FLOW_WAIT_READ when recv(2) must decide. */
+static enum flow_result take_by_splice(struct flow *f, uint64_t budget, size_t *taken)
+{
+	size_t want = budget < f->pipe.size ? (size_t)budget : f->pipe.size;
+	ssize_t n = splice(f->from, NULL, f->pipe.wr, NULL, want, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+
+	if (n < 0 && !would_block(errno))
+		return FLOW_FROM_ERROR;
+	if (n <= 0)
+		return FLOW_WAIT_READ;
+	f->in_pipe = (size_t)n;
+	*taken = (size_t)n;
+	return FLOW_DONE;
+}
+
+static enum flow_result run(struct flow *f, struct pipe_pool *pool, uint64_t *budget)
+{
+	bool by_splice = f->bulk;
+	size_t moved = 0;
+	size_t taken;
+	enum flow_result r;
+
+	f->bulk = false;
+	for (;;) {
+		r = deliver(f);
+		if (r != FLOW_DONE)
+			return r;
+		if (f->eof)
+			return FLOW_EOF;
+		if (*budget == 0)
+			return FLOW_DONE;
+		if (moved >= FLOW_TURN_MAX) {
+			f->bulk = true;
+			return FLOW_WAIT_READ;
+		}
+		taken = 0;
+		if (by_splice && (f->pipe.rd >= 0 || pipe_pool_lend(pool, &f->pipe))) {
+			r = take_by_splice(f, *budget, &taken);
+			if (r == FLOW_WAIT_READ) {
+				by_splice = false;
+				continue;
+			}
+		} else {
+			r = take_by_copy(f, *budget, &taken);
+			by_splice = taken == FLOW_COPY_MAX;
+		}
+		f->received += taken;
+		moved += taken;
+		if (*budget != FLOW_UNLIMITED)
+			*budget -= taken;
+		if (r != FLOW_DONE && r != FLOW_EOF) {
+			f->bulk = moved > FLOW_COPY_MAX;
+			return r;
+		}
+	}
+}
+
+enum flow_result flow_run(struct flow *f, struct pipe_pool *pool, uint64_t *budget)
+{
+	enum flow_result r = run(f, pool, budget);
+
+	if (f->in_pipe == 0)
+		pipe_pool_return(pool, &f->pipe, false);
+	return r;
+}

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * HTTP: one exchange at a time on a connection.
+ *
+ *   HEAD      reads a request head into `in`; it is parsed, judged and on
+ *             record before a byte of it is sent. If it names another host
+ *             than the last one, the old upstream is closed and the new one dialled.
+ *   EXCHANGE  request body and response move at the same time, so that an
+ *             early answer (417, 413) gets through; the next request, which a
+ *             client may have pipelined, waits in the socket.
+ *
+ * Both directions are framed: the request's so that the next head is found
+ * and judged whatever the client sends, the response's so that the next
+ * request goes out only when the answer is complete. The head of a request goes upstream
+ * as it came, from our copy. After 101 to a WebSocket request, and only then, the
+ * connection becomes a tunnel; other upgrades are refused, since what follows
+ * them could not be judged.
+ *
+ * What an upstream says wrongly (framing, an unasked-for 101) ends the
+ * connection: the client sees it cut, never a guess.
+ */
+#include "proxy/wire/http1.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "proxy/conn/conn.h"
+#include "proxy/conn/pump.h"
+
+#define HTTP_READ   16384
+#define US_PER_S    1000000u
+#define METHOD_KEEP 16
+
+enum phase { PHASE_HEAD, PHASE_EXCHANGE };
+
+struct http_session {
+	struct bytes rin; /* from upstream, not framed yet */
+	struct http1_body req, res;
+	uint8_t phase;
+	bool keep;		  /* both sides keep the connection after this exchange */
+	bool res_final;		  /* the final response head went to the client */
+	bool up_dead;		  /* upstream takes no more of the request */
+	bool websocket;		  /* the request asks for it */
+	size_t scanned;		  /* bytes of `in` in which no end of a head was found */
+	char method[METHOD_KEEP]; /* decides how the response is framed; a longer one frames like any other */
+	size_t method_len;
+};
+
+void http_free(struct http_session *h)
+{
+	if (!h)
+		return;
+	bytes_free(&h->rin);
+	free(h);
+}
+
+void http_interest(const struct conn *c, short *client, short *upstream)
+{
+	const struct http_session *h = c->http;
+	bool down_free = !flow_pending(&c->down);
+
+	if (!down_free)
+		*client |= EV_WRITE;
+	if (flow_pending(&c->up) && !h->up_dead)
+		*upstream |= EV_WRITE;
+	if (h->phase == PHASE_HEAD) {
+		if (down_free)
+			*client |= EV_READ;
+		*upstream |= EV_READ; /* to notice when it closes */
+		return;
+	}
+	if (!h->req.done && !h->up_dead && !flow_pending(&c->up))
+		*client |= EV_READ;
+	if (down_free)
+		*upstream |= EV_READ;
+}
+
+bool http_holds(const struct conn *c)
+{
+	return c->http->phase == PHASE_HEAD && bytes_len(&c->in) > 0;
+}
+
+enum step http_begin(struct conn *c)
+{
+	c->http = calloc(1, sizeof(*c->http));
+	if (!c->http)
+		return STEP_CLOSE;
+	conn_set_state(c, CONN_HTTP);
+	conn_deadline(c, (uint64_t)CONN_HELLO_S * US_PER_S);
+	return STEP_AGAIN;
+}
+
+/* ---- HEAD ---- */
+
+static enum step refuse(struct conn *c, const struct conn_seen *seen, enum reason reason)
+{
+	const struct verdict v = conn_refuse(c, seen, reason);
+
+	conn_end_leg(c, reason == REASON_HTTP_MALFORMED ? CLOSE_HTTP_MALFORMED : CLOSE_DENIED, true);
+	return conn_deny(c, &v, seen);
+}
+
+/* True when `in` may hold a whole head: looks at each byte once, however slowly they come. */
+static bool head_may_end(struct conn *c)
+{
+	const uint8_t *p = bytes_data(&c->in);
+	size_t len = bytes_len(&c->in);
+	size_t from = c->http->scanned > 3 ? c->http->scanned - 3 : 0;
+
+	c->http->scanned = len;
+	return len >= HTTP1_HEAD_MAX || memmem(p + from, len - from, "\n\r\n", 3) ||
+	       memmem(p + from, len - from, "\n\n", 2);
+}
+
+/* Sends the judged head and starts the exchange. */
+static enum step forward(struct conn *c, const struct http1_head *head)
+{
+	struct http_session *h = c->http;
+
+	if (bytes_append(&c->up.head, bytes_data(&c->in), head->len, HTTP1_HEAD_MAX) < 0)
+		return STEP_CLOSE;
+	h->method_len = head->method.len < METHOD_KEEP ? head->method.len : 0;
+	memcpy(h->method, head->method.p, h->method_len);
+	h->keep = head->keep_alive;
+	h->websocket = head->upgrade;
+	h->res_final = false;
+	h->res = (struct http1_body){ 0 };
+	http1_body_begin(&h->req, head);
+	bytes_consume(&c->in, head->len);
+	h->scanned = 0;
+	h->phase = PHASE_EXCHANGE;
+	conn_deadline(c, (uint64_t)CONN_IDLE_S * US_PER_S);
+	return STEP_AGAIN;
+}
+
+enum step http_connected(struct conn *c)
+{
+	struct http1_head *head = c->env->head;
+	enum http1_error error;
+
+	/* The head in `in` was parsed before the dial; only its copy in `env` may have been used for others since. */
+	if (http1_request(bytes_data(&c->in), bytes_len(&c->in), head, &error) != PARSE_OK)
+		return STEP_CLOSE;
+	return forward(c, head);
+}
+
+static bool same_upstream(const struct conn *c, const struct verdict *v)
+{
+	if (!c->leg || c->upstream_fd < 0)
+		return false;
+	return v->host ? c->host.len > 0 && name_equal(v->host, &c->host) : c->host.len == 0;
+}
+
+/* What the request's authority says, beside what may be said at all. REASON_NONE: go on to the policy. */
+static enum reason look_at_host(const struct conn *c, const struct http1_head *head, struct name *host,
+				struct conn_seen *seen)
+{
+	struct http1_text text = head->host;
+	struct addr literal;
+
+	if (http1_text_is(head->method, "connect"))
+		return REASON_HTTP_MALFORMED; /* a proxy request, and no proxy was spoken to */
+	if (head->has_port && head->port != c->dst.port)
+		return REASON_HOST_MISMATCH;
+	if (!head->has_host)
+		return REASON_NONE;
+	if (text.len > 2 && text.p[0] == '[')
+		text = (struct http1_text){ text.p + 1, text.len - 2 };
+	if (addr_parse(text.p, text.len, &literal) == 0)
+		return addr_equal(&literal, &c->dst.addr) ? REASON_NONE : REASON_HOST_MISMATCH;
+	if (name_canonical(text.p, text.len, host) < 0) {
+		seen->raw_name = text.p;
+		seen->raw_name_len = text.len;
+		return REASON_BAD_NAME;
+	}
+	seen->host = host;
+	if (head->upgrade && !http1_text_is(head->upgrade_to, "websocket"))
+		return REASON_UPGRADE;
+	return REASON_NONE;
+}
+
+static enum step judge(struct conn *c, const struct http1_head *head)
+{
+	struct conn_seen seen = {
+		.proto = PROTO_HTTP,
+		.method = head->method.p,
+		.method_len = head->method.len,
+		.path = head->target.p,
+		.path_len = head->target.len,
+	};
+	struct name host;
+	enum reason reason = look_at_host(c, head, &host, &seen);
+	struct verdict v;
+
+	if (reason != REASON_NONE)
+		return refuse(c, &seen, reason);
+	v = conn_decide(c, &seen);
+	if (!v.allow) {
+		conn_end_leg(c, CLOSE_DENIED, false);
+		return conn_deny(c, &v, &seen);
+	}
+	if (same_upstream(c, &v))
+		return forward(c, head);
+	conn_end_leg(c, CLOSE_CLIENT, false);
+	bytes_free(&c->http->rin);
+	c->http->up_dead = false;
+	bytes_free(&c->up.head);
+	return conn_dial(c, &v);
+}
+
+/* Upstream said something, or closed, while no request is under way. True when it is gone. */
+static bool upstream_gone(struct conn *c)
+{
+	uint8_t byte;
+	ssize_t n;
+
+	if (c->upstream_fd < 0)
+		return false;
+	if (bytes_len(&c->http->rin) > 0)
+		return true; /* an answer to nothing: not to be taken for the next one's */
+	n = recv(c->upstream_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	return n >= 0 || (errno != EAGAIN && errno != EINTR);
+}
+
+static enum step client_ended(struct conn *c)
+{
+	const struct conn_seen seen = { .proto = PROTO_HTTP };
+
+	if (bytes_len(&c->in) > 0)
+		return refuse(c, &seen, REASON_HTTP_MALFORMED);
+	conn_end_leg(c, CLOSE_CLIENT, false);
+	return conn_drain(c);
+}
+
+static enum step head_step(struct conn *c)
+{
+	const struct conn_seen seen = { .proto = PROTO_HTTP };
+	struct http1_head *head = c->env->head;
+	enum http1_error error;
+	uint64_t none = 0;
+	ssize_t n;
+
+	if (flow_run(&c->down, c->env->pool, &none) == FLOW_TO_ERROR) {
+		conn_end_leg(c, CLOSE_CLIENT_RESET, true);
+		return STEP_CLOSE;
+	}
+	if (flow_pending(&c->down))
+		return STEP_WAIT;
+	if (upstream_gone(c)) {
+		conn_end_leg(c, CLOSE_UPSTREAM, false);
+		bytes_free(&c->http->rin);
+		if (bytes_len(&c->in) == 0)
+			return conn_drain(c);
+	}
+	for (;;) {
+		if (c->http->scanned < bytes_len(&c->in) && head_may_end(c)) {
+			switch (http1_request(bytes_data(&c->in), bytes_len(&c->in), head, &error)) {
+			case PARSE_OK:
+				return judge(c, head);
+			case PARSE_BAD:
+				return refuse(c, &seen,
+					      error == HTTP1_ERROR_HOST ? REASON_HOST_MISMATCH : REASON_HTTP_MALFORMED);
+			case PARSE_MORE:
+				break;
+			}
+		}
+		if (bytes_len(&c->in) > 0 && clock_mono_us() >= c->deadline_us)
+			return refuse(c, &seen, REASON_HELLO_TIMEOUT);
+		n = bytes_recv(&c->in, c->client_fd, HTTP_READ, HTTP1_HEAD_MAX);
+		if (n == -EAGAIN)
+			return STEP_WAIT;
+		if (n == 0)
+			return client_ended(c);
+		if (n < 0) {
+			conn_end_leg(c, CLOSE_CLIENT_RESET, true);
+			return STEP_CLOSE;
+		}
+		if ((size_t)n == bytes_len(&c->in))
+			conn_deadline(c, (uint64_t)CONN_HELLO_S * US_PER_S);
+	}
+}
+
+/* ---- EXCHANGE ---- */
+
+/* The client broke the framing of its own body: upstream must not take what it got for a whole request. */
+static enum step bad_body(struct conn *c)
+{
+	const struct conn_seen seen = { .proto = PROTO_HTTP };
+
+	if (c->http->res_final) {
+		(void)conn_refuse(c, &seen, REASON_HTTP_MALFORMED);
+		conn_end_leg(c, CLOSE_HTTP_MALFORMED, true);
+		return STEP_CLOSE;
+	}
+	return refuse(c, &seen, REASON_HTTP_MALFORMED);
+}
+
+static enum step run_request(struct conn *c)
+{
+	struct http_session *h = c->http;
+
+	if (h->up_dead)
+		return STEP_WAIT;
+	switch (pump(&c->up, &c->in, &h->req, c->env->pool)) {
+	case PUMP_BAD:
+		return bad_body(c);
+	case PUMP_EOF:
+		conn_end_leg(c, CLOSE_CLIENT, true);
+		return STEP_CLOSE;
+	case PUMP_FROM_ERROR:
+		conn_end_leg(c, CLOSE_CLIENT_RESET, true);
+		return STEP_CLOSE;
+	case PUMP_TO_ERROR:
+		/* It may have answered before it closed. */
+		h->up_dead = true;
+		h->keep = false;
+		break;
+	default:
+		break;
+	}
+	return STEP_WAIT;
+}
+
+/* 101 to a WebSocket request: from here on both sides' bytes are opaque. */
+static enum step become_tunnel(struct conn *c)
+{
+	struct http_session *h = c->http;
+	size_t rest = bytes_len(&c->in);
+
+	if (bytes_append(&c->down.head, bytes_data(&h->rin), bytes_len(&h->rin), HTTP1_HEAD_MAX * 2) < 0 ||
+	    (rest > 0 && bytes_append(&c->up.head, bytes_data(&c->in), rest, HTTP1_HEAD_MAX * 2) < 0))
+		return STEP_CLOSE;
+	bytes_free(&c->in);
+	http_free(h);
+	c->http = NULL;
+	conn_set_state(c, CONN_TUNNEL);
+	return STEP_AGAIN;
+}
+
+/* Passes on a response head. */
+static enum step pass_head(struct conn *c, const struct http1_head *head)
+{
+	static const char close_field[] = "Connection: close\r\n\r\n";
+	struct http_session *h = c->http;
+	const uint8_t *p = bytes_data(&h->rin);
+	bool early = head->status >= 200 && !h->req.done;
+	size_t len = early ? head->len - 2 : head->len;
+
+	if (bytes_append(&c->down.head, p, len, HTTP1_HEAD_MAX * 2) < 0 ||
+	    (early && bytes_append(&c->down.head, close_field, sizeof(close_field) - 1, HTTP1_HEAD_MAX * 2) < 0))
+		return STEP_CLOSE;
+	bytes_consume(&h->rin, head->len);
+	if (head->status < 200)
+		return STEP_AGAIN;
+	/* An answer before the request was complete: where the next request would begin is not sure any more. */
+	h->keep = h->keep && !early && head->keep_alive && head->body != HTTP1_BODY_UNTIL_CLOSE;
+	h->res_final = true;
+	http1_body_begin(&h->res, head);
+	return STEP_AGAIN;
+}
+
+/* Upstream ended, in good order (`reset` false) or not, before its answer was complete. */
+static enum step upstream_ended(struct conn *c, bool reset)
+{
+	conn_end_leg(c, reset ? CLOSE_UPSTREAM_RESET : CLOSE_UPSTREAM, false);
+	return reset ? STEP_CLOSE : conn_drain(c);
+}
+
+static enum step run_response_head(struct conn *c)
+{
+	struct http_session *h = c->http;
+	struct http1_head *head = c->env->head;
+	const struct http1_text method = { h->method, h->method_len };
+	enum parse parsed = PARSE_MORE;
+	enum http1_error error;
+	ssize_t n;
+
+	for (;;) {
+		if (bytes_len(&h->rin) > 0)
+			parsed = http1_response(bytes_data(&h->rin), bytes_len(&h->rin), method, head, &error);
+		if (parsed == PARSE_BAD ||
+		    (parsed == PARSE_OK && head->status == 101 && !(h->websocket && h->req.done))) {
+			conn_end_leg(c, CLOSE_HTTP_MALFORMED, true);
+			return STEP_CLOSE;
+		}
+		if (parsed == PARSE_OK && head->status == 101) {
+			enum step s = pass_head(c, head);
+
+			return s == STEP_AGAIN ? become_tunnel(c) : s;
+		}
+		if (parsed == PARSE_OK)
+			return pass_head(c, head);
+		n = bytes_recv(&h->rin, c->upstream_fd, HTTP_READ, HTTP1_HEAD_MAX);
+		if (n == -EAGAIN)
+			return STEP_WAIT;
+		if (n <= 0)
+			return upstream_ended(c, n < 0);
+		c->down.received += (uint64_t)n;
+	}
+}
+
+static enum step run_response(struct conn *c)
+{
+	struct http_session *h = c->http;
+	enum step s;
+
+	while (!h->res_final) {
+		s = run_response_head(c);
+		if (s != STEP_AGAIN || c->state != CONN_HTTP)
+			return s;
+	}
+	switch (pump(&c->down, &h->rin, &h->res, c->env->pool)) {
+	case PUMP_EOF:
+		if (h->res.kind != HTTP1_BODY_UNTIL_CLOSE)
+			return upstream_ended(c, false);
+		h->res.done = true;
+		break;
+	case PUMP_BAD:
+		conn_end_leg(c, CLOSE_HTTP_MALFORMED, true);
+		return STEP_CLOSE;
+	case PUMP_FROM_ERROR:
+		return upstream_ended(c, true);
+	case PUMP_TO_ERROR:
+		conn_end_leg(c, CLOSE_CLIENT_RESET, true);
+		return STEP_CLOSE;
+	default:
+		break;
+	}
+	return STEP_WAIT;
+}
+
+static enum step exchange_step(struct conn *c)
+{
+	struct http_session *h = c->http;
+	enum step s = run_request(c);
+
+	if (s != STEP_WAIT)
+		return s;
+	s = run_response(c);
+	if (s != STEP_WAIT || c->state != CONN_HTTP)
+		return s;
+	if (!h->res_final || !h->res.done)
+		return STEP_WAIT;
+	/* The answer is complete, what is held of it included in `down`. */
+	if (h->keep && h->req.done && !flow_pending(&c->up)) {
+		h->phase = PHASE_HEAD;
+		conn_deadline(c, (uint64_t)(bytes_len(&c->in) > 0 ? CONN_HELLO_S : CONN_IDLE_S) * US_PER_S);
+		return STEP_AGAIN;
+	}
+	conn_end_leg(c, CLOSE_UPSTREAM, false);
+	return conn_drain(c);
+}
+
+enum step http_step(struct conn *c)
+{
+	return c->http->phase == PHASE_HEAD ? head_step(c) : exchange_step(c);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * TUNNEL: two flows, each with a half-close of its own.
+ *
+ * With `peek`, upstream was dialled for the connection's destination alone
+ * (a rule gives that port to any protocol, and the server may speak first).
+ * Then the client's first bytes are held until it is clear what they are: TLS
+ * or HTTP must name the host that was dialled; anything else passes.
+ */
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "proxy/conn/conn.h"
+#include "proxy/conn/hello.h"
+#include "proxy/wire/request_line.h"
+
+#define PEEK_READ 16384
+
+bool tunnel_holds(const struct conn *c)
+{
+	return c->peek && bytes_len(&c->in) > 0;
+}
+
+static void first_end(struct conn *c, enum close_end end)
+{
+	if (c->first_end_set)
+		return;
+	c->first_end_set = true;
+	c->first_end = (uint8_t)end;
+}
+
+static enum step cut(struct conn *c, const struct conn_seen *seen, const struct verdict *verdict, enum close_end end)
+{
+	conn_end_leg(c, end, true);
+	return conn_deny(c, verdict, seen);
+}
+
+/* What was held may pass: it goes first, from our copy. */
+static enum step let_pass(struct conn *c)
+{
+	c->peek = false;
+	c->up.head = c->in;
+	c->in = (struct bytes){ 0 };
+	conn_deadline(c, (uint64_t)CONN_IDLE_S * 1000000u);
+	return STEP_AGAIN;
+}
+
+static enum step judge_tls(struct conn *c, const struct hello_seen *hello)
+{
+	struct verdict v;
+
+	if (hello->has_sni && c->host.len > 0 && !name_equal(&hello->sni, &c->host)) {
+		v = conn_refuse(c, &hello->seen, REASON_NAME_MISMATCH);
+		return cut(c, &hello->seen, &v, CLOSE_NAME_MISMATCH);
+	}
+	v = conn_decide(c, &hello->seen);
+	if (!v.allow)
+		return cut(c, &hello->seen, &v, CLOSE_DENIED);
+	return let_pass(c);
+}
+
+static enum step judge(struct conn *c, bool at_end)
+{
+	struct hello_seen hello;
+	enum hello what = hello_look(c, &hello);
+	enum reason reason;
+	struct verdict v;
+
+	if (what == HELLO_HTTP) {
+		enum parse line = request_line(bytes_data(&c->in), bytes_len(&c->in));
+
+		if (line == PARSE_OK) {
+			c->peek = false;
+			return http_begin(c);
+		}
+		what = line == PARSE_MORE ? HELLO_MORE : HELLO_OTHER;
+	}
+	switch (what) {
+	case HELLO_OTHER:
+		return let_pass(c);
+	case HELLO_TLS:
+		return judge_tls(c, &hello);
+	case HELLO_MORE:
+		/* At the end of the stream there is no more to come: no request and no hello can be made of these bytes. */
+		if (at_end)
+			return let_pass(c);
+		if (clock_mono_us() < c->deadline_us)
+			return STEP_WAIT;
+		reason = REASON_HELLO_TIMEOUT;
+		break;
+	case HELLO_TLS_BAD_NAME:
+		reason = REASON_BAD_NAME;
+		break;
+	case HELLO_HTTP2:
+		reason = REASON_UPGRADE;
+		break;
+	default:
+		reason = REASON_TLS_MALFORMED;
+		break;
+	}
+	v = conn_refuse(c, &hello.seen, reason);
+	return cut(c, &hello.seen, &v, CLOSE_DENIED);
+}
+
+/* Reads and judges the client's first bytes. STEP_WAIT when more are needed. */
+static enum step peek_step(struct conn *c)
+{
+	bool had_some = bytes_len(&c->in) > 0;
+	ssize_t n = bytes_recv(&c->in, c->client_fd, PEEK_READ, CONN_PEEK_MAX);
+
+	if (n == -EAGAIN)
+		return had_some ? judge(c, false) : STEP_WAIT;
+	if (n == 0)
+		return had_some ? judge(c, true) : let_pass(c);
+	if (n < 0) {
+		conn_end_leg(c, CLOSE_CLIENT_RESET, true);
+		return STEP_CLOSE;
+	}
+	if (!had_some)
+		conn_deadline(c, (uint64_t)CONN_HELLO_S * 1000000u);
+	return judge(c, false);
+}
+
+/* Client to upstream. STEP_CLOSE when the connection is over. */
+static enum step run_up(struct conn *c)
+{
+	uint64_t budget = FLOW_UNLIMITED;
+
+	if (c->up_done || c->up_dead)
+		return STEP_WAIT;
+	switch (flow_run(&c->up, c->env->pool, &budget)) {
+	case FLOW_EOF:
+		c->up_done = true;
+		first_end(c, CLOSE_CLIENT);
+		(void)shutdown(c->upstream_fd, SHUT_WR);
+		break;
+	case FLOW_FROM_ERROR:
+		conn_end_leg(c, CLOSE_CLIENT_RESET, true);
+		return STEP_CLOSE;
+	case FLOW_TO_ERROR:
+		/* It may have sent its last words before it closed: deliver those. */
+		c->up_dead = true;
+		first_end(c, CLOSE_UPSTREAM_RESET);
+		break;
+	default:
+		break;
+	}
+	return STEP_WAIT;
+}
+
+/* Upstream to client. */
+static enum step run_down(struct conn *c)
+{
+	uint64_t budget = FLOW_UNLIMITED;
+
+	if (c->down_done)
+		return STEP_WAIT;
+	switch (flow_run(&c->down, c->env->pool, &budget)) {
+	case FLOW_EOF:
+		c->down_done = true;
+		first_end(c, CLOSE_UPSTREAM);
+		(void)shutdown(c->client_fd, SHUT_WR);
+		c->client_shut = true;
+		break;
+	case FLOW_FROM_ERROR:
+		conn_end_leg(c, CLOSE_UPSTREAM_RESET, true);
+		return STEP_CLOSE;
+	case FLOW_TO_ERROR:
+		conn_end_leg(c, CLOSE_CLIENT_RESET, true);
+		return STEP_CLOSE;
+	default:
+		break;
+	}
+	return STEP_WAIT;
+}
+
+enum step tunnel_step(struct conn *c)
+{
+	if (c->peek) {
+		enum step s = peek_step(c);
+
+		if (s != STEP_WAIT)
+			return s;
+	} else if (run_up(c) == STEP_CLOSE) {
+		return STEP_CLOSE;
+	}
+	if (run_down(c) == STEP_CLOSE)
+		return STEP_CLOSE;
+	if ((c->up_done || c->up_dead) && c->down_done) {
+		conn_end_leg(c, (enum close_end)c->first_end, false);
+		c->client_eof = c->up_done;
+		return conn_drain(c);
+	}
+	return STEP_WAIT;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Self-isolation of the proxy; the stages are described in the header. */
+#include "proxy/process/isolation.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/sockios.h>
+#include <seccomp.h>
+#include <stdint.h>
+#include <sys/capability.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/err.h"
+
+#define NOBODY 65534
+
+static int become_nobody(struct err *err)
+{
+	if (geteuid() != 0)
+		return 0;
+	if (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0)
+		return err_set_errno(err, errno, "proxy: cannot become uid %d", NOBODY);
+	return 0;
+}
+
+static int drop_capabilities(struct err *err)
+{
+	cap_t none = cap_init();
+	int failed;
+
+	if (!none)
+		return err_set_errno(err, errno, "proxy: cap_init");
+	failed = cap_set_proc(none);
+	cap_free(none);
+	if (failed)
+		return err_set_errno(err, errno, "proxy: cannot drop capabilities");
+	return 0;
+}
+
+int isolation_drop_privileges(struct err *err)
+{
+	const struct rlimit no_core = { 0, 0 };
+
+	if (become_nobody(err) < 0 || drop_capabilities(err) < 0)
+		return -1;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
+	    setrlimit(RLIMIT_CORE, &no_core) < 0)
+		return err_set_errno(err, errno, "proxy: no_new_privs");
+	return 0;
+}
+
+/* Allowed whatever the arguments are. */
+static const int plain_calls[] = {
+	/* relay */
+	SCMP_SYS(read),
+	SCMP_SYS(write),
+	SCMP_SYS(readv),
+	SCMP_SYS(writev),
+	SCMP_SYS(recvfrom),
+	SCMP_SYS(recvmsg),
+	SCMP_SYS(recvmmsg),
+	SCMP_SYS(sendto),
+	SCMP_SYS(sendmsg),
+	SCMP_SYS(sendmmsg),
+	SCMP_SYS(splice),
+	SCMP_SYS(pipe2),
+	SCMP_SYS(connect),
+	SCMP_SYS(accept4),
+	SCMP_SYS(shutdown),
+	SCMP_SYS(close),
+	SCMP_SYS(getsockname),
+	SCMP_SYS(getpeername),
+	SCMP_SYS(setsockopt),
+	SCMP_SYS(getsockopt),
+	SCMP_SYS(fcntl),
+	/* event loop, clocks */
+	SCMP_SYS(epoll_wait),
+	SCMP_SYS(epoll_pwait),
+	SCMP_SYS(epoll_pwait2),
+	SCMP_SYS(epoll_ctl),
+	SCMP_SYS(poll),
+	SCMP_SYS(ppoll),
+	SCMP_SYS(clock_gettime),
+	SCMP_SYS(gettimeofday),
+	SCMP_SYS(clock_nanosleep),
+	SCMP_SYS(restart_syscall),
+	/* the log */
+	SCMP_SYS(fstat),
+	SCMP_SYS(lseek),
+	SCMP_SYS(ftruncate),
+	/* memory, end of the process */
+	SCMP_SYS(brk),
+	SCMP_SYS(munmap),
+	SCMP_SYS(mremap),
+	SCMP_SYS(madvise),
+	SCMP_SYS(futex),
+	SCMP_SYS(getrandom),
+	SCMP_SYS(getpid),
+	SCMP_SYS(gettid),
+	SCMP_SYS(tgkill),
+	SCMP_SYS(rt_sigaction),
+	SCMP_SYS(rt_sigprocmask),
+	SCMP_SYS(rt_sigreturn),
+	SCMP_SYS(exit),
+	SCMP_SYS(exit_group),
+};
+
+/* Looking for a file is refused rather than fatal: a library may do so and go on without. */
+static const int path_calls[] = { SCMP_SYS(open), SCMP_SYS(openat), SCMP_SYS(openat2),
+				  SCMP_SYS(stat), SCMP_SYS(access), SCMP_SYS(readlink) };
+
+static int allow_plain(scmp_filter_ctx ctx)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < sizeof(plain_calls) / sizeof(*plain_calls) && r == 0; i++)
+		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, plain_calls[i], 0);
+	for (size_t i = 0; i < sizeof(path_calls) / sizeof(*path_calls) && r == 0; i++)
+		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EACCES), path_calls[i], 0);
+	return r;
+}
+
+/* socket() for IPv4 and IPv6, stream and datagram; the type's flag bits are free. */
+static int allow_sockets(scmp_filter_ctx ctx)
+{
+	static const uint64_t families[] = { AF_INET, AF_INET6 }, types[] = { SOCK_STREAM, SOCK_DGRAM };
+	int r = 0;
+
+	for (size_t i = 0; i < 2; i++)
+		for (size_t j = 0; j < 2 && r == 0; j++)
+			r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socket), 2,
+					     SCMP_A0(SCMP_CMP_EQ, families[i], 0),
+					     SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, types[j]));
+	return r;
+}
+
+static int allow_with_arguments(scmp_filter_ctx ctx)
+{
+	static const uint64_t ioctls[] = { FIONREAD, FIONBIO, SIOCOUTQ };
+	int r = allow_sockets(ctx);
+
+	for (size_t i = 0; i < sizeof(ioctls) / sizeof(*ioctls) && r == 0; i++)
+		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, SCMP_A1(SCMP_CMP_EQ, ioctls[i], 0));
+	/* Memory that can be written is never executable. */
+	if (r == 0)
+		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+	if (r == 0)
+		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
+				     SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+	/* What fstat() is on this libc: a descriptor and an empty path. */
+	if (r == 0)
+		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(newfstatat), 1,
+				     SCMP_A3(SCMP_CMP_EQ, AT_EMPTY_PATH, 0));
+	return r;
+}
+
+int isolation_seccomp(struct err *err)
+{
+	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
+	int r;
+
+	if (!ctx)
+		return err_set(err, "proxy: seccomp_init failed");
+	r = allow_plain(ctx);
+	if (r == 0)
+		r = allow_with_arguments(ctx);
+	if (r == 0)
+		r = seccomp_load(ctx);
+	seccomp_release(ctx);
+	if (r < 0)
+		return err_set_errno(err, -r, "proxy: cannot install the seccomp filter");
+	return 0;
+}

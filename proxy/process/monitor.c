@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See the header. States: both children alive; the launcher gone (the sandbox
+ * is too: the proxy is told to finish); the proxy gone first (a failure: the
+ * sandbox is ended, for it has no network and leaves no record any more).
+ * A message that is not of the right size, type or order is a failure as well.
+ */
+#include "proxy/process/monitor.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fdpass.h"
+#include "base/report.h"
+#include "proxy/process/counters.h"
+
+#define US_PER_S 1000000u
+
+struct run {
+	struct monitor *m;
+	int signal_fd;
+	uint64_t deadline_us; /* of the time limit; 0: none */
+	uint64_t kill_us;     /* when the sandbox is ended by force; 0: not yet */
+	int status;	      /* to exit with */
+	int32_t wait_status;  /* of the command; -1 while not known */
+	bool started, timed_out, failed;
+};
+
+static const int forwarded[] = { SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2 };
+
+void monitor_signals(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGCHLD);
+	for (size_t i = 0; i < sizeof(forwarded) / sizeof(*forwarded); i++)
+		sigaddset(set, forwarded[i]);
+}
+
+__attribute__((format(printf, 2, 3))) static void fail(struct run *r, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!r->failed) {
+		fputs("netgate: ", stderr);
+		va_start(ap, fmt);
+		vfprintf(stderr, fmt, ap);
+		va_end(ap);
+		fputc('\n', stderr);
+	}
+	r->failed = true;
+	r->status = EXIT_NETGATE;
+}
+
+/* Ends the sandbox: the launcher takes the end of its stream as the order to kill everything in it. */
+static void end_sandbox(struct run *r)
+{
+	if (r->m->report_fd >= 0)
+		close(r->m->report_fd);
+	r->m->report_fd = -1;
+	/* Should it not obey, its own death ends the sandbox just as well. */
+	if (!r->kill_us)
+		r->kill_us = clock_mono_us() + MONITOR_GRACE_S * US_PER_S;
+}
+
+static void tell_proxy_to_finish(struct run *r)
+{
+	const struct monitor_msg msg = { .type = MONITOR_FINISH, .status = r->wait_status };
+
+	if (r->m->proxy_fd < 0)
+		return;
+	if (fdpass_send(r->m->proxy_fd, &msg, sizeof(msg), NULL, 0) < 0) {
+		close(r->m->proxy_fd);
+		r->m->proxy_fd = -1;
+	}
+}
+
+static void add_note(struct monitor *m, const char *text)
+{
+	if (m->n_notes < MONITOR_NOTES_MAX && (m->notes[m->n_notes] = strdup(text)))
+		m->n_notes++;
+}
+
+/* ---- the launcher's reports ---- */
+
+/* Takes one report. False when there was none. */
+static bool on_report(struct run *r)
+{
+	struct report_msg msg;
+	size_t n_fds = 0;
+	ssize_t n = fdpass_recv(r->m->report_fd, &msg, sizeof(msg), NULL, 0, &n_fds);
+
+	if (n == -EAGAIN || n == -EINTR)
+		return false;
+	if (n != sizeof(msg)) {
+		/* The end of the stream: its exit, which SIGCHLD tells. */
+		if (n != 0)
+			fail(r, "the launcher sent a malformed report");
+		end_sandbox(r);
+		return false;
+	}
+	msg.text[sizeof(msg.text) - 1] = '\0';
+	switch (msg.type) {
+	case REPORT_NOTE:
+		add_note(r->m, msg.text);
+		break;
+	case REPORT_STARTED:
+		r->started = true;
+		if (r->m->timeout_us)
+			r->deadline_us = clock_mono_us() + r->m->timeout_us;
+		break;
+	case REPORT_STOPPED:
+		raise(SIGSTOP);
+		break;
+	case REPORT_FAILED:
+		fail(r, "%s", msg.text);
+		break;
+	case REPORT_EXEC:
+		fail(r, "%s", msg.text);
+		r->status = msg.value == EXIT_NOT_EXECUTABLE ? EXIT_NOT_EXECUTABLE : EXIT_NOT_FOUND;
+		break;
+	case REPORT_ENDED:
+		r->wait_status = msg.value;
+		if (!r->failed)
+			r->status = WIFSIGNALED(msg.value) ? 128 + WTERMSIG(msg.value) : WEXITSTATUS(msg.value);
+		break;
+	default:
+		fail(r, "the launcher sent a report of unknown type %u", msg.type);
+		end_sandbox(r);
+	}
+	return true;
+}
+
+/* ---- the proxy's requests ---- */
+
+static void on_proxy(struct run *r)
+{
+	struct monitor_msg msg, answer = { .type = MONITOR_COUNTED };
+	int nft_fd = -1;
+	size_t n_fds = 0;
+	ssize_t n = fdpass_recv(r->m->proxy_fd, &msg, sizeof(msg), &nft_fd, 1, &n_fds);
+
+	if (n == -EAGAIN || n == -EINTR)
+		return;
+	if (n == sizeof(msg) && msg.type == MONITOR_COUNTERS && n_fds == 1) {
+		answer.failed = counters_read(nft_fd, answer.packets, answer.bytes) < 0;
+		close(nft_fd);
+		if (fdpass_send(r->m->proxy_fd, &answer, sizeof(answer), NULL, 0) == 0)
+			return;
+	} else if (n_fds > 0) {
+		close(nft_fd);
+	}
+	if (n > 0)
+		fail(r, "the proxy sent a message that it may not send");
+	close(r->m->proxy_fd);
+	r->m->proxy_fd = -1;
+}
+
+/* ---- children, signals, time ---- */
+
+static void launcher_ended(struct run *r, int status)
+{
+	r->m->launcher = 0;
+	if (r->wait_status == -1 && !r->failed)
+		fail(r,
+		     WIFSIGNALED(status) ? "the launcher was killed by signal %d; the sandbox is gone with it"
+					 : "the launcher ended early with status %d",
+		     WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	end_sandbox(r);
+	tell_proxy_to_finish(r);
+}
+
+static void proxy_ended(struct run *r, int status)
+{
+	r->m->proxy = 0;
+	if (r->m->launcher && r->wait_status == -1) {
+		if (WIFSIGNALED(status))
+			fail(r,
+			     "the proxy was killed by signal %d; the command is ended, for it has no network any more",
+			     WTERMSIG(status));
+		else
+			fail(r, "the proxy ended early; the command is ended, for it has no network any more");
+	} else if (WIFSIGNALED(status) || WEXITSTATUS(status) != 0) {
+		fail(r, "the proxy failed at the end of the job; the log may lack its last records");
+	}
+	if (r->m->launcher)
+		end_sandbox(r);
+}
+
+static void reap(struct run *r)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (pid == r->m->launcher) {
+			/* What it still had to say was sent before it died. */
+			while (r->m->report_fd >= 0 && on_report(r))
+				;
+			launcher_ended(r, status);
+		} else if (pid == r->m->proxy) {
+			proxy_ended(r, status);
+		}
+	}
+}
+
+static void on_signal(struct run *r)
+{
+	struct signalfd_siginfo info;
+
+	if (read(r->signal_fd, &info, sizeof(info)) != sizeof(info))
+		return;
+	if (info.ssi_signo == SIGCHLD)
+		reap(r);
+	else if (r->m->launcher)
+		kill(r->m->launcher, (int)info.ssi_signo);
+}
+
+/* Milliseconds until the next deadline, for poll(); does what is due. */
+static int next_deadline(struct run *r)
+{
+	uint64_t now = clock_mono_us();
+	uint64_t next = 0;
+
+	if (r->deadline_us && now >= r->deadline_us) {
+		r->deadline_us = 0;
+		r->timed_out = true;
+		fprintf(stderr, "netgate: the time limit is reached; ending the command\n");
+		if (r->m->launcher)
+			kill(r->m->launcher, SIGTERM);
+		r->kill_us = now + MONITOR_GRACE_S * US_PER_S;
+	}
+	if (r->kill_us && now >= r->kill_us && r->m->launcher) {
+		r->kill_us = now + MONITOR_GRACE_S * US_PER_S;
+		if (r->m->report_fd >= 0)
+			end_sandbox(r);
+		else
+			kill(r->m->launcher, SIGKILL);
+	}
+	next = r->deadline_us ? r->deadline_us : r->m->launcher ? r->kill_us : 0;
+	return next == 0 ? -1 : (int)((next - now) / 1000) + 1;
+}
+
+int monitor_run(struct monitor *m)
+{
+	struct run r = { .m = m, .status = EXIT_NETGATE, .wait_status = -1 };
+	sigset_t set;
+
+	monitor_signals(&set);
+	r.signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (r.signal_fd < 0) {
+		fail(&r, "signalfd: %s", strerror(errno));
+		end_sandbox(&r);
+	}
+	while (m->launcher || m->proxy) {
+		struct pollfd fds[] = { { .fd = r.signal_fd, .events = POLLIN },
+					{ .fd = m->report_fd, .events = POLLIN },
+					{ .fd = m->proxy_fd, .events = POLLIN } };
+
+		if (poll(fds, 3, next_deadline(&r)) < 0 && errno != EINTR)
+			break;
+		if (fds[1].revents && m->report_fd >= 0)
+			(void)on_report(&r);
+		if (fds[2].revents && m->proxy_fd >= 0)
+			on_proxy(&r);
+		if (fds[0].revents)
+			on_signal(&r);
+	}
+	close(r.signal_fd);
+	return r.timed_out && r.started ? EXIT_TIMED_OUT : r.status;
+}

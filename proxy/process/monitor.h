@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The monitor: netgate's own process while a job runs. It keeps what netgate
+ * was started with, holds none of G's sockets, forwards signals to the
+ * command, keeps the time limit, reads G's counters when the proxy asks, and
+ * ends everything when one of the three roles is gone.
+ */
+#ifndef PROXY_PROCESS_MONITOR_H
+#define PROXY_PROCESS_MONITOR_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define MONITOR_NOTES_MAX 16
+#define MONITOR_GRACE_S	  5 /* from a time limit's SIGTERM to the end by force */
+
+enum { EXIT_TIMED_OUT = 124, EXIT_NETGATE = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
+
+struct monitor {
+	pid_t launcher, proxy;		/* children; 0 once reaped */
+	int report_fd;			/* from the launcher; closing it ends the sandbox */
+	int proxy_fd;			/* to and from the proxy */
+	uint64_t timeout_us;		/* 0: no limit */
+	char *notes[MONITOR_NOTES_MAX]; /* what the summary must say; owned */
+	int n_notes;
+	bool quiet;
+};
+
+/* The signals that the monitor takes instead of dying; block them before the first child is made. */
+void monitor_signals(sigset_t *set);
+
+/*
+ * Runs until both children are gone. Takes the descriptors. Returns netgate's
+ * exit status: the command's (128 + n for signal n), or one of the EXIT_* above.
+ */
+int monitor_run(struct monitor *m);
+
+#endif

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The proxy's life, in order:
+ *
+ *   set-up    event base, resolver, guard: what needs a path or another kind of socket
+ *   gate      the launcher's sockets arrive
+ *   isolate   no privilege, no files, seccomp (isolation.h); from here on hostile bytes may come
+ *   READY     the launcher probes: every door answers with its nonce
+ *   ARMED     the start record is written, the policy is in force, the command starts
+ *   FINISH    the sandbox is gone: take what still waits, end every connection, read G's
+ *             counters through the monitor, write the difference and the end record
+ */
+#include "proxy/process/proxy.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fdpass.h"
+#include "base/handoff.h"
+#include "base/report.h"
+#include "proxy/audit/audit.h"
+#include "proxy/audit/drops.h"
+#include "proxy/conn/env.h"
+#include "proxy/conn/pipe_pool.h"
+#include "proxy/dns/dns_map.h"
+#include "proxy/dns/dns_server.h"
+#include "proxy/process/isolation.h"
+#include "proxy/process/probe.h"
+#include "proxy/upstream/dial.h"
+#include "proxy/upstream/guard.h"
+#include "proxy/upstream/resolver.h"
+#include "proxy/wire/http1.h"
+#include "proxy/wire/tls_hello.h"
+
+#define FLUSH_MAX_US (5 * 1000000u) /* how long bytes that a finished command left behind may take to go upstream */
+#define FINISH_TURNS 4		    /* turns of the loop that take what waits in the sockets of G */
+
+struct proxy {
+	const struct proxy_config *config;
+	struct event_base *base;
+	struct resolver *resolver;
+	struct guard *guard;
+	struct audit *audit;
+	struct dialer dialer;
+	struct dns_map *map;
+	struct dns_server *dns;
+	struct drops *drops;
+	struct probe *probe;
+	struct listener *listener;
+	struct conn_env env;
+	struct event *handoff_ev, *monitor_ev;
+	int handoff_fd; /* -1 once armed */
+	int gate[HANDOFF_FDS];
+	uint8_t nonce[HANDOFF_NONCE];
+	int32_t wait_status;
+	bool armed;
+	bool ok; /* the end record is written */
+};
+
+static void complain(const char *text)
+{
+	(void)!write(STDERR_FILENO, "netgate: ", 9);
+	(void)!write(STDERR_FILENO, text, strlen(text));
+	(void)!write(STDERR_FILENO, "\n", 1);
+}
+
+/* ---- the end ---- */
+
+static void finish_with_counters(struct proxy *p, const struct monitor_msg *counted)
+{
+	struct audit_end end = { .wait_status = p->wait_status, .accepts = p->env.accepts };
+
+	if (counted && !counted->failed) {
+		drops_reconcile(p->drops, counted->packets, counted->bytes, p->env.accepts, true);
+		end.syns = counted->packets[GATE_COUNTER_SYN];
+		end.counted = true;
+	}
+	p->ok = audit_end(p->audit, &end) == 0;
+	if (!p->ok)
+		complain("the end of this job could not be recorded: the log can't be written");
+	if (p->config->summary)
+		audit_summary(p->audit, stderr);
+	event_base_loopbreak(p->base);
+}
+
+/* Takes what waits in G's sockets and lets bytes that a finished command left behind reach their upstream. */
+static void drain(struct proxy *p)
+{
+	uint64_t end = clock_mono_us() + FLUSH_MAX_US;
+	const struct timeval tick = { .tv_usec = 20000 };
+
+	for (int i = 0; i < FINISH_TURNS; i++)
+		event_base_loop(p->base, EVLOOP_NONBLOCK);
+	listener_stop(p->listener);
+	while (conn_any_pending(&p->env) && clock_mono_us() < end) {
+		event_base_loopexit(p->base, &tick);
+		event_base_loop(p->base, EVLOOP_ONCE);
+	}
+	conn_end_all(&p->env);
+	drops_flush(p->drops);
+}
+
+static void finish(struct proxy *p, int32_t wait_status)
+{
+	struct monitor_msg ask = { .type = MONITOR_COUNTERS };
+
+	p->wait_status = wait_status;
+	drain(p);
+	if (fdpass_send(p->config->monitor_fd, &ask, sizeof(ask), &p->gate[HANDOFF_NFT], 1) < 0)
+		finish_with_counters(p, NULL);
+}
+
+/* ---- events ---- */
+
+static void on_monitor(evutil_socket_t fd, short what, void *arg)
+{
+	struct proxy *p = arg;
+	struct monitor_msg msg;
+	size_t n_fds = 0;
+	int log_fd = -1;
+	ssize_t n = fdpass_recv((int)fd, &msg, sizeof(msg), &log_fd, 1, &n_fds);
+
+	(void)what;
+	if (n == -EAGAIN || n == -EINTR)
+		return;
+	if (n != sizeof(msg)) {
+		/* The monitor is gone, and with it the sandbox: record the end and die, which closes G's last sockets. */
+		if (p->armed) {
+			drain(p);
+			finish_with_counters(p, NULL);
+		}
+		event_base_loopbreak(p->base);
+		return;
+	}
+	if (msg.type == MONITOR_REOPEN && n_fds == 1) {
+		audit_reopen(p->audit, log_fd);
+		return;
+	}
+	if (n_fds > 0)
+		close(log_fd);
+	if (msg.type == MONITOR_FINISH && p->armed)
+		finish(p, msg.status);
+	else if (msg.type == MONITOR_COUNTED)
+		finish_with_counters(p, &msg);
+	else
+		event_base_loopbreak(p->base);
+}
+
+/* The launcher's probes came back right: put the policy in force, and only then let the command start. */
+static int arm(struct proxy *p)
+{
+	const struct handoff_msg armed = { .magic = HANDOFF_MAGIC, .type = HANDOFF_ARMED };
+	const struct dns_server_config dns = {
+		.base = p->base,
+		.policy = p->config->policy,
+		.audit = p->audit,
+		.map = p->map,
+		.udp4 = p->gate[HANDOFF_UDP4],
+		.udp6 = p->gate[HANDOFF_UDP6],
+	};
+
+	probe_free(p->probe);
+	p->probe = NULL;
+	p->dns = dns_server_new(&dns);
+	if (!p->dns)
+		return -ENOMEM;
+	p->env.dns = p->dns;
+	if (audit_start(p->audit, p->config->command) < 0) {
+		complain("the log can't be written, so the command was not started");
+		return -EIO;
+	}
+	p->drops = drops_new(p->base, p->gate[HANDOFF_NFLOG], p->audit);
+	if (!p->drops)
+		return -ENOMEM;
+	listener_probe(p->listener, NULL);
+	p->armed = true;
+	return fdpass_send(p->handoff_fd, &armed, sizeof(armed), NULL, 0);
+}
+
+static void on_handoff(evutil_socket_t fd, short what, void *arg)
+{
+	struct proxy *p = arg;
+	struct handoff_msg msg;
+	size_t n_fds = 0;
+	ssize_t n = fdpass_recv((int)fd, &msg, sizeof(msg), NULL, 0, &n_fds);
+
+	(void)what;
+	if (n == -EAGAIN || n == -EINTR)
+		return;
+	if (n != sizeof(msg) || msg.magic != HANDOFF_MAGIC || msg.type != HANDOFF_ARM || arm(p) < 0) {
+		event_base_loopbreak(p->base);
+		return;
+	}
+	event_free(p->handoff_ev);
+	p->handoff_ev = NULL;
+	close(p->handoff_fd);
+	p->handoff_fd = -1;
+}
+
+/* ---- set-up ---- */
+
+/* Waits for the launcher's sockets. Returns 0, or -1: the launcher has said why, or the monitor will. */
+static int receive_gate(struct proxy *p)
+{
+	struct handoff_msg msg;
+	size_t n_fds = 0;
+	ssize_t n;
+
+	do
+		n = fdpass_recv(p->handoff_fd, &msg, sizeof(msg), p->gate, HANDOFF_FDS, &n_fds);
+	while (n == -EINTR);
+	if (n != sizeof(msg) || msg.magic != HANDOFF_MAGIC || msg.type != HANDOFF_GATE || n_fds != HANDOFF_FDS)
+		return -1;
+	memcpy(p->nonce, msg.nonce, sizeof(p->nonce));
+	return 0;
+}
+
+static int set_up(struct proxy *p, struct err *err)
+{
+	struct event_config *cfg = event_config_new();
+
+	if (cfg) {
+		event_config_set_flag(cfg, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_IGNORE_ENV);
+		p->base = event_base_new_with_config(cfg);
+		event_config_free(cfg);
+	}
+	if (!p->base)
+		return err_set(err, "cannot make an event base");
+	p->resolver = resolver_new(p->base, p->config->resolvers, p->config->n_resolvers, err);
+	p->guard = p->resolver ? guard_new(err) : NULL;
+	return p->guard ? 0 : -1;
+}
+
+static int make_doors(struct proxy *p)
+{
+	const struct audit_config audit = {
+		.fd = p->config->log_fd,
+		.verbose_fd = p->config->verbose ? STDERR_FILENO : -1,
+		.job = p->config->job,
+		.policy = p->config->policy,
+	};
+	struct conn_env *env = &p->env;
+
+	p->audit = audit_new(&audit);
+	p->map = dns_map_new();
+	p->dialer = (struct dialer){ .base = p->base,
+				     .resolver = p->resolver,
+				     .guard = p->guard,
+				     .audit = p->audit,
+				     .policy = p->config->policy };
+	*env = (struct conn_env){ .base = p->base,
+				  .policy = p->config->policy,
+				  .audit = p->audit,
+				  .map = p->map,
+				  .dialer = &p->dialer,
+				  .pool = pipe_pool_new(),
+				  .scratch = malloc(TLS_HELLO_MAX),
+				  .head = malloc(sizeof(struct http1_head)),
+				  .next_id = 1 };
+	LIST_INIT(&env->conns);
+	p->listener = listener_new(env, p->gate[HANDOFF_TCP4], p->gate[HANDOFF_TCP6]);
+	p->probe = probe_new(p->base, p->gate[HANDOFF_UDP4], p->gate[HANDOFF_UDP6], p->nonce);
+	p->handoff_ev = event_new(p->base, p->handoff_fd, EV_READ | EV_PERSIST, on_handoff, p);
+	p->monitor_ev = event_new(p->base, p->config->monitor_fd, EV_READ | EV_PERSIST, on_monitor, p);
+	if (!p->audit || !p->map || !env->pool || !env->scratch || !env->head || !p->listener || !p->probe ||
+	    !p->handoff_ev || !p->monitor_ev || event_add(p->handoff_ev, NULL) < 0 ||
+	    event_add(p->monitor_ev, NULL) < 0)
+		return -1;
+	listener_probe(p->listener, p->nonce);
+	return 0;
+}
+
+static void tear_down(struct proxy *p)
+{
+	if (p->drops)
+		drops_free(p->drops);
+	if (p->dns)
+		dns_server_free(p->dns);
+	listener_free(p->listener);
+	probe_free(p->probe);
+	if (p->handoff_ev)
+		event_free(p->handoff_ev);
+	if (p->monitor_ev)
+		event_free(p->monitor_ev);
+	if (p->resolver)
+		resolver_free(p->resolver);
+	if (p->guard)
+		guard_free(p->guard);
+	if (p->map)
+		dns_map_free(p->map);
+	if (p->audit)
+		audit_free(p->audit);
+	pipe_pool_free(p->env.pool);
+	free(p->env.scratch);
+	free(p->env.head);
+	if (p->base)
+		event_base_free(p->base);
+}
+
+/* The terminal's and the group's signals are the command's and the monitor's business. */
+static void ignore_signals(void)
+{
+	static const int signals[] = { SIGPIPE, SIGINT,	 SIGQUIT, SIGTERM, SIGHUP,
+				       SIGTSTP, SIGTTOU, SIGTTIN, SIGUSR1, SIGUSR2 };
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+		signal(signals[i], SIG_IGN);
+}
+
+int proxy_run(const struct proxy_config *config)
+{
+	const struct handoff_msg ready = { .magic = HANDOFF_MAGIC, .type = HANDOFF_READY };
+	struct proxy p = { .config = config, .handoff_fd = config->handoff_fd, .wait_status = -1 };
+	struct err err = { "" };
+
+	ignore_signals();
+	if (set_up(&p, &err) < 0) {
+		complain(err.text);
+	} else if (receive_gate(&p) == 0) {
+		if (isolation_drop_privileges(&err) < 0 || isolation_seccomp(&err) < 0)
+			complain(err.text);
+		else if (make_doors(&p) < 0 || fdpass_send(p.handoff_fd, &ready, sizeof(ready), NULL, 0) < 0)
+			complain("proxy: out of memory");
+		else
+			event_base_loop(p.base, EVLOOP_NO_EXIT_ON_EMPTY);
+	}
+	tear_down(&p);
+	return p.ok ? 0 : 1;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The proxy process of one job: gets the gate's sockets from the launcher,
+ * isolates itself, serves until the monitor says that the sandbox is gone,
+ * then records the end and prints the summary.
+ */
+#ifndef PROXY_PROCESS_PROXY_H
+#define PROXY_PROCESS_PROXY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/addr.h"
+
+struct policy;
+
+struct proxy_config {
+	const struct policy *policy;
+	const char *job;
+	char *const *command;		  /* for the start record */
+	const struct endpoint *resolvers; /* at least one */
+	size_t n_resolvers;
+	int log_fd;	/* O_APPEND */
+	int handoff_fd; /* to the launcher (base/handoff.h) */
+	int monitor_fd; /* to the monitor (base/report.h) */
+	bool verbose;
+	bool summary; /* print one to stderr at the end */
+};
+
+/*
+ * Runs in a process of its own, a child of the monitor; takes all descriptors.
+ * Returns the exit status: 0 when the job's end is on record, 1 after a message on stderr otherwise.
+ */
+int proxy_run(const struct proxy_config *config);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See the header. */
+#include "proxy/cli/log_open.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/err.h"
+
+__attribute__((format(printf, 3, 4))) static int path_set(char *path, struct err *err, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(path, PATH_MAX, fmt, ap);
+	va_end(ap);
+	return n >= 0 && n < PATH_MAX ? 0 : err_set(err, "--log: the path is too long");
+}
+
+/* mkdir -p. */
+static int make_directories(const char *path, struct err *err)
+{
+	char part[PATH_MAX];
+
+	for (size_t i = 1;; i++) {
+		if (path[i] != '/' && path[i] != '\0')
+			continue;
+		memcpy(part, path, i);
+		part[i] = '\0';
+		if (mkdir(part, 0700) < 0 && errno != EEXIST)
+			return err_set_errno(
+				err, errno, "cannot make the directory %s for the log (name another with --log)", part);
+		if (path[i] == '\0')
+			return 0;
+	}
+}
+
+static int state_directory(char *path, struct err *err)
+{
+	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+
+	if (geteuid() == 0)
+		return path_set(path, err, "/var/log/netgate");
+	if (state && state[0] == '/')
+		return path_set(path, err, "%s/netgate", state);
+	if (home && home[0] == '/')
+		return path_set(path, err, "%s/.local/state/netgate", home);
+	return err_set(err, "neither XDG_STATE_HOME nor HOME says where the log goes; name a file with --log");
+}
+
+static int default_path(const char *job, struct log_place *place, struct err *err)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+	char when[32];
+
+	if (state_directory(place->hide, err) < 0 || make_directories(place->hide, err) < 0)
+		return -1;
+	strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));
+	return path_set(place->path, err, "%.*s/%s-%s-%ld.jsonl", PATH_MAX - 128, place->hide, job, when,
+			(long)getpid());
+}
+
+/* The absolute path of a file that may not exist yet: only its directory must. */
+static int absolute_path(const char *log, struct log_place *place, struct err *err)
+{
+	char dir[PATH_MAX], real[PATH_MAX];
+	const char *slash = strrchr(log, '/');
+	const char *name = slash ? slash + 1 : log;
+
+	if (path_set(dir, err, "%.*s", slash ? (int)(slash - log) + 1 : 1, slash ? log : ".") < 0)
+		return -1;
+	if (!*name)
+		return err_set(err, "--log: %s is a directory; name a file", log);
+	if (!realpath(dir, real))
+		return err_set_errno(err, errno, "--log: %s", log);
+	if (path_set(place->path, err, "%.*s/%s", PATH_MAX - 300, strcmp(real, "/") == 0 ? "" : real, name) < 0)
+		return -1;
+	memcpy(place->hide, place->path, sizeof(place->hide));
+	return 0;
+}
+
+int log_open(const char *log, const char *job, struct log_place *place, struct err *err)
+{
+	*place = (struct log_place){ .fd = -1 };
+	if (log && strcmp(log, "-") == 0) {
+		place->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+		return place->fd < 0 ? err_set_errno(err, errno, "--log -: standard output") : 0;
+	}
+	if ((log ? absolute_path(log, place, err) : default_path(job, place, err)) < 0)
+		return -1;
+	place->fd = open(place->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+	if (place->fd < 0)
+		return err_set_errno(err, errno, "cannot open the log %s", place->path);
+	return 0;
+}

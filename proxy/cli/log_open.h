@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the audit log goes. */
+#ifndef PROXY_CLI_LOG_OPEN_H
+#define PROXY_CLI_LOG_OPEN_H
+
+#include <limits.h>
+
+struct err;
+
+struct log_place {
+	int fd;		     /* O_APPEND, CLOEXEC */
+	char path[PATH_MAX]; /* absolute; "" for standard output */
+	char hide
+		[PATH_MAX]; /* what the sandbox must not see: the state directory, or the file; "" for standard output */
+};
+
+/*
+ * Opens `log`: a path, "-" for standard output, or NULL for a new file of this
+ * job in the state directory: /var/log/netgate as root, else
+ * $XDG_STATE_HOME/netgate or ~/.local/state/netgate. Directories are made 0700, files 0600. Returns 0 or -1.
+ */
+int log_open(const char *log, const char *job, struct log_place *place, struct err *err);
+
+#endif

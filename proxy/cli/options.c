@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See the header. Options end at the first word that is none, or at "--". */
+#include "proxy/cli/options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+
+#define US_PER_S    1000000u
+#define JOB_LEN_MAX 64
+
+enum {
+	OPT_ALLOW = 256,
+	OPT_DENY,
+	OPT_POLICY,
+	OPT_AUDIT,
+	OPT_LOG,
+	OPT_JOB,
+	OPT_RESOLVER,
+	OPT_TIMEOUT,
+	OPT_USER,
+	OPT_WORKSPACE,
+	OPT_READ,
+	OPT_WRITE,
+	OPT_FS,
+	OPT_QUIET,
+	OPT_VERBOSE,
+	OPT_HELP,
+	OPT_VERSION
+};
+
+static const struct option table[] = {
+	{ "allow", required_argument, NULL, OPT_ALLOW },
+	{ "deny", required_argument, NULL, OPT_DENY },
+	{ "policy", required_argument, NULL, OPT_POLICY },
+	{ "audit", no_argument, NULL, OPT_AUDIT },
+	{ "log", required_argument, NULL, OPT_LOG },
+	{ "job", required_argument, NULL, OPT_JOB },
+	{ "resolver", required_argument, NULL, OPT_RESOLVER },
+	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
+	{ "user", required_argument, NULL, OPT_USER },
+	{ "workspace", required_argument, NULL, OPT_WORKSPACE },
+	{ "read", required_argument, NULL, OPT_READ },
+	{ "write", required_argument, NULL, OPT_WRITE },
+	{ "fs", required_argument, NULL, OPT_FS },
+	{ "quiet", no_argument, NULL, OPT_QUIET },
+	{ "verbose", no_argument, NULL, OPT_VERBOSE },
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ "version", no_argument, NULL, OPT_VERSION },
+	{ NULL, 0, NULL, 0 },
+};
+
+int options_duration(const char *text, uint64_t *us)
+{
+	static const struct {
+		char unit;
+		uint32_t seconds;
+	} units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 } };
+	uint64_t total = 0;
+
+	if (!*text)
+		return -1;
+	while (*text) {
+		uint64_t n = 0, scale = 1;
+		const char *digits = text;
+
+		for (; isdigit((unsigned char)*text) && n < 1000000000; text++)
+			n = n * 10 + (uint64_t)(*text - '0');
+		if (text == digits)
+			return -1;
+		if (*text) {
+			scale = 0;
+			for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+				if (*text == units[i].unit)
+					scale = units[i].seconds;
+			if (!scale)
+				return -1;
+			text++;
+		}
+		total += n * scale;
+	}
+	*us = total * US_PER_S;
+	return total > 0 && total <= UINT64_MAX / US_PER_S ? 0 : -1;
+}
+
+static int check_job(const char *job, struct err *err)
+{
+	size_t len = strlen(job);
+
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)job[i]) && !strchr("-_.", job[i]))
+			return err_set(err, "--job: a name has letters, digits, '-', '_' and '.' only");
+	if (len == 0 || len > JOB_LEN_MAX || job[0] == '.')
+		return err_set(err, "--job: a name has 1 to %d characters and does not begin with '.'", JOB_LEN_MAX);
+	return 0;
+}
+
+static int add_resolver(struct options *o, const char *text, struct err *err)
+{
+	if (o->n_resolvers == RESOLVER_SERVERS_MAX)
+		return err_set(err, "--resolver: %d at most", RESOLVER_SERVERS_MAX);
+	if (endpoint_parse(text, strlen(text), 53, &o->resolvers[o->n_resolvers]) < 0)
+		return err_set(err, "--resolver: write IP, IP:PORT or [IP6]:PORT");
+	o->n_resolvers++;
+	return 0;
+}
+
+/* getopt_long's `code` with its argument. */
+static int take(struct options *o, int code, const char *name, char *arg, struct err *err)
+{
+	switch (code) {
+	case OPT_ALLOW:
+	case OPT_DENY:
+	case OPT_POLICY:
+		o->entries[o->n_entries++] =
+			(struct option_entry){ (enum option_kind)(code - OPT_ALLOW + (int)OPTION_ALLOW), arg };
+		return 0;
+	case OPT_USER:
+	case OPT_WORKSPACE:
+	case OPT_READ:
+	case OPT_WRITE:
+	case OPT_FS:
+		if (code == OPT_FS && strcmp(arg, "host") != 0 && strcmp(arg, "sealed") != 0)
+			return err_set(err, "--fs: \"sealed\" (the default) or \"host\"");
+		o->launcher[o->n_launcher++] = (char *)name;
+		o->launcher[o->n_launcher++] = arg;
+		return 0;
+	case OPT_RESOLVER:
+		return add_resolver(o, arg, err);
+	case OPT_TIMEOUT:
+		if (options_duration(arg, &o->timeout_us) < 0)
+			return err_set(err, "--timeout: write a duration such as 90s, 5m or 1h30m");
+		return 0;
+	case OPT_JOB:
+		o->job = arg;
+		return check_job(arg, err);
+	case OPT_LOG:
+		o->log = arg;
+		return 0;
+	case OPT_AUDIT:
+		o->audit = true;
+		return 0;
+	case OPT_QUIET:
+		o->quiet = true;
+		return 0;
+	case OPT_VERBOSE:
+		o->verbose = true;
+		return 0;
+	case OPT_HELP:
+		o->help = true;
+		return 0;
+	default:
+		o->version = true;
+		return 0;
+	}
+}
+
+static const char *long_name(int code)
+{
+	static const char *const names[] = { "--user", "--workspace", "--read", "--write", "--fs" };
+
+	return code >= OPT_USER && code <= OPT_FS ? names[code - OPT_USER] : NULL;
+}
+
+int options_parse(struct options *o, int argc, char **argv, struct err *err)
+{
+	size_t most = (size_t)argc * 2 + 1;
+	int code;
+
+	*o = (struct options){ 0 };
+	o->entries = calloc(most, sizeof(*o->entries));
+	o->launcher = calloc(most, sizeof(*o->launcher));
+	if (!o->entries || !o->launcher)
+		return err_set_errno(err, ENOMEM, "options");
+	opterr = 0;
+	optind = 1;
+	/* '+': stop at the command; ':': tell a missing argument from an unknown option. */
+	while ((code = getopt_long(argc, argv, "+:hqv", table, NULL)) != -1) {
+		if (code == ':')
+			return err_set(err, "%s needs an argument; see netgate --help", argv[optind - 1]);
+		if (code == '?')
+			return err_set(err, "%s: unknown option; see netgate --help", argv[optind - 1]);
+		code = code == 'h' ? OPT_HELP : code == 'q' ? OPT_QUIET : code == 'v' ? OPT_VERBOSE : code;
+		if (take(o, code, long_name(code), optarg, err) < 0)
+			return -1;
+	}
+	if (o->quiet && o->verbose)
+		return err_set(err, "--quiet and --verbose exclude each other");
+	if (optind < argc)
+		o->command = argv + optind;
+	return 0;
+}
+
+void options_free(struct options *o)
+{
+	free(o->entries);
+	free(o->launcher);
+}

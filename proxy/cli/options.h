@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line of `netgate [options] -- COMMAND`. */
+#ifndef PROXY_CLI_OPTIONS_H
+#define PROXY_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "proxy/upstream/resolver.h"
+
+struct err;
+
+enum option_kind { OPTION_ALLOW, OPTION_DENY, OPTION_POLICY };
+
+/* One of --allow, --deny, --policy, in the order given. */
+struct option_entry {
+	enum option_kind kind;
+	const char *text;
+};
+
+struct options {
+	struct option_entry *entries; /* owned */
+	size_t n_entries;
+	char **launcher; /* options that are the launcher's: "--user", "alice", …; the array is owned */
+	size_t n_launcher;
+	struct endpoint resolvers[RESOLVER_SERVERS_MAX];
+	size_t n_resolvers;  /* 0: those of /etc/resolv.conf */
+	const char *log;     /* NULL: a file in the state directory; "-": standard output */
+	const char *job;     /* NULL: made from the command's name */
+	uint64_t timeout_us; /* 0: none */
+	bool audit, quiet, verbose;
+	bool help, version;
+	char **command; /* argv of the command, NULL-terminated; NULL: none given */
+};
+
+/* Parses argv[1…]. Texts are borrowed from argv. Returns 0; or -1 with what is wrong and what to write instead. */
+int options_parse(struct options *o, int argc, char **argv, struct err *err);
+void options_free(struct options *o);
+
+/* "90", "90s", "5m", "1h30m", "2d"; microseconds. Returns 0 or -1. */
+int options_duration(const char *text, uint64_t *us);
+
+#endif

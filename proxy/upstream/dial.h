@@ -44,15 +44,15 @@ struct dial_target {
  * Called once, never from inside dial_start(). fd >= 0: a connected,
  * non-blocking, CLOEXEC socket with TCP_NODELAY and SO_KEEPALIVE (first probe
  * after 60 s), now the callee's; `reason` is CONNECTED and `peer` its far end. fd < 0: `reason`
- * says why (DNS_FAILED, CONNECT_FAILED, PRIVATE_ADDRESS, LOG_UNAVAILABLE).
- * When addresses failed for different reasons, CONNECT_FAILED wins over PRIVATE_ADDRESS.
+ * says why (CONNECT_FAILED, DENIED_BY_RULE, PRIVATE_ADDRESS, DNS_FAILED, LOG_UNAVAILABLE) and `peer` means nothing.
+ * When addresses failed for different reasons, the first of these that occurred wins.
  */
 typedef void dial_fn(void *arg, int fd, enum reason reason, const struct endpoint *peer);
 
 /* Copies what it needs of `target`. `dialer` is borrowed and outlives the dial. Returns NULL when out of memory. */
 struct dial *dial_start(const struct dialer *dialer, const struct dial_target *target, dial_fn *done, void *arg);
 
-/* No callback after this; every attempt is closed. Not allowed after the callback. */
+/* No callback after this; every attempt is closed and recorded as "cancelled". Not allowed in or after the callback. */
 void dial_cancel(struct dial *d);
 
 #endif

@@ -18,8 +18,21 @@
 #define SUMMARY_RAW_MAX	 60 /* bytes shown of a raw name */
 #define WHAT_WIDTH_MAX	 40 /* wider ones stick out of their column */
 
-static_assert(SHOW_CAP(SUMMARY_RAW_MAX) <= TALLY_WHAT_MAX, "an escaped name fits");
+static_assert(SHOW_CAP(SUMMARY_RAW_MAX) + 2 <= TALLY_WHAT_MAX, "an escaped name fits");
 static_assert(NAME_LEN_MAX < TALLY_WHAT_MAX, "a name fits");
+
+/* A raw name, escaped and in quotes: it may hold blanks. */
+static const char *quote(char buf[static TALLY_WHAT_MAX], const void *raw, size_t len)
+{
+	size_t end;
+
+	buf[0] = '"';
+	show_bytes(buf + 1, raw, len, SUMMARY_RAW_MAX);
+	end = strlen(buf);
+	buf[end] = '"';
+	buf[end + 1] = '\0';
+	return buf;
+}
 
 void summary_decision(struct audit *a, const struct audit_decision *d)
 {
@@ -45,7 +58,7 @@ void summary_decision(struct audit *a, const struct audit_decision *d)
 	if (host)
 		key.what = host->s;
 	else if (d->raw_name)
-		key.what = show_bytes(what, d->raw_name, d->raw_name_len, SUMMARY_RAW_MAX);
+		key.what = quote(what, d->raw_name, d->raw_name_len);
 	else
 		key.what = addr_format(&d->dst.addr, what);
 	e = tally_get(a->tally, &key, 1);
@@ -198,7 +211,8 @@ static bool is_hidden(const struct tally *t, const struct tally_entry *e)
 
 static void row_what(struct row *row, const struct tally_entry *e)
 {
-	bool brackets = e->port && strchr(e->what, ':');
+	struct addr addr;
+	bool brackets = e->port && !addr_parse(e->what, strlen(e->what), &addr) && addr.family == ADDR_V6;
 	char port[8] = "";
 
 	if (e->port)

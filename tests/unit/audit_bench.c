@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An audit log in memory for tests. */
+#include "tests/unit/audit_bench.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NAMES_MAX 32
+
+static void die(const char *what)
+{
+	fprintf(stderr, "audit_bench: %s\n", what);
+	abort();
+}
+
+void audit_bench_open(struct audit_bench *b, const char *job, bool verbose)
+{
+	struct audit_config config = { .job = job, .policy = &b->policy, .verbose_fd = -1 };
+
+	*b = (struct audit_bench){ .verbose = { -1, -1 } };
+	b->fd = memfd_create("log", MFD_CLOEXEC);
+	if (b->fd < 0 || fcntl(b->fd, F_SETFL, O_APPEND))
+		die("memfd_create failed");
+	if (verbose && pipe2(b->verbose, O_CLOEXEC | O_NONBLOCK))
+		die("pipe2 failed");
+	config.fd = b->fd;
+	config.verbose_fd = b->verbose[1];
+	b->audit = audit_new(&config);
+	if (!b->audit)
+		die("audit_new failed");
+}
+
+void audit_bench_close(struct audit_bench *b)
+{
+	audit_free(b->audit);
+	close(b->fd);
+	if (b->verbose[0] >= 0) {
+		close(b->verbose[0]);
+		close(b->verbose[1]);
+	}
+}
+
+const char *audit_bench_raw(int fd, size_t *len)
+{
+	static char text[4 * 1024 * 1024];
+	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+
+	if (n < 0)
+		die("pread failed");
+	text[n] = '\0';
+	*len = (size_t)n;
+	return text;
+}
+
+const char *audit_bench_text(int fd)
+{
+	static char out[1024 * 1024];
+	size_t len, n = 0;
+	const char *text = audit_bench_raw(fd, &len);
+	const char *end = text + len;
+
+	while (text < end && n + 16 < sizeof(out)) {
+		if (!strncmp(text, "\"time\":\"", 8)) {
+			n += (size_t)snprintf(out + n, sizeof(out) - n, "\"time\":\"T");
+			text += 8 + 27;
+			continue;
+		}
+		out[n++] = *text++;
+	}
+	out[n] = '\0';
+	return out;
+}
+
+const char *audit_bench_verbose(struct audit_bench *b)
+{
+	static char out[65536];
+	ssize_t n = read(b->verbose[0], out, sizeof(out) - 1);
+
+	out[n > 0 ? n : 0] = '\0';
+	return out;
+}
+
+const char *audit_bench_summary(const struct audit_bench *b)
+{
+	static char out[262144];
+	FILE *f = fmemopen(out, sizeof(out), "w");
+
+	if (!f)
+		die("fmemopen failed");
+	out[0] = '\0';
+	audit_summary(b->audit, f);
+	fclose(f);
+	return out;
+}
+
+const struct name *audit_bench_name(const char *text)
+{
+	static struct name names[NAMES_MAX];
+	static size_t n;
+
+	if (!text)
+		return NULL;
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(names[i].s, text))
+			return &names[i];
+	if (n == NAMES_MAX)
+		n = 0;
+	if (name_canonical(text, strlen(text), &names[n]))
+		die(text);
+	return &names[n++];
+}
+
+struct endpoint audit_bench_endpoint(const char *text)
+{
+	struct endpoint e;
+
+	if (endpoint_parse(text, strlen(text), 0, &e))
+		die(text);
+	return e;
+}
+
+int audit_bench_decide(struct audit_bench *b, uint64_t conn, enum proto proto, const char *host, enum name_from from,
+		       const char *dst, enum reason reason)
+{
+	static const struct policy_rule rule = { .label = "policy.yaml:4" };
+	bool allow = reason == REASON_RULE || reason == REASON_AUDIT_MODE;
+	struct request request = { .proto = proto };
+	struct verdict verdict = { .allow = allow, .reason = reason, .name_from = from };
+	struct audit_decision d = { .conn = conn, .request = &request, .verdict = &verdict };
+
+	d.door = proto == PROTO_DNS ? DOOR_DNS : DOOR_TRANSPARENT;
+	d.src = audit_bench_endpoint("10.200.0.2:41022");
+	d.dst = audit_bench_endpoint(dst);
+	request.dst = d.dst.addr;
+	request.port = proto == PROTO_DNS ? 0 : d.dst.port;
+	verdict.host = audit_bench_name(host);
+	request.names[from] = verdict.host;
+	if (proto == PROTO_DNS)
+		d.qtype = "A";
+	if (reason == REASON_RULE)
+		verdict.rule = &rule;
+	if (reason == REASON_AUDIT_MODE)
+		verdict.would = REASON_NOT_ALLOWED;
+	return audit_decision(b->audit, &d);
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tests of what a person reads: the summary and the --verbose lines.
+ * links: proxy/audit/audit.c proxy/audit/records.c proxy/audit/chain.c proxy/audit/log_file.c
+ * links: proxy/audit/summary.c proxy/audit/tally.c proxy/audit/show.c proxy/audit/verbose.c
+ * links: base/json.c base/addr.c base/clock.c base/name.c rules/reason.c rules/hint.c
+ * links: tests/unit/audit_bench.c tests/unit/rules_stub.c
+ */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/audit_bench.h"
+
+#define SNI NAME_FROM_SNI
+
+static void close_conn(struct audit_bench *b, uint64_t conn, const char *host, const char *dst, uint64_t up,
+		       uint64_t down, enum close_end end)
+{
+	struct audit_close c = { .conn = conn, .up = up, .down = down, .ms = 12, .end = end };
+
+	c.host = audit_bench_name(host);
+	c.dst = audit_bench_endpoint(dst);
+	assert_int_equal(audit_close(b->audit, &c), 0);
+}
+
+static void drop(struct audit_bench *b, const char *proto, const char *dst, uint16_t port, enum reason reason,
+		 uint64_t count)
+{
+	struct audit_drop d = { .proto = proto, .port = port, .reason = reason, .count = count, .bytes = 40 * count };
+
+	if (dst)
+		d.dst = audit_bench_endpoint(dst).addr;
+	assert_int_equal(audit_drop(b->audit, &d), 0);
+}
+
+static void nothing(void **state)
+{
+	struct audit_bench b;
+
+	(void)state;
+	audit_bench_open(&b, "j", false);
+	assert_string_equal(audit_bench_summary(&b), "");
+	audit_bench_close(&b);
+}
+
+static void all_kinds(void **state)
+{
+	struct audit_bench b;
+
+	(void)state;
+	audit_bench_open(&b, "j", false);
+	for (uint64_t conn = 1; conn <= 3; conn++) {
+		audit_bench_decide(&b, 0, PROTO_DNS, "api.example.com", NAME_FROM_DNS, "10.200.0.1:53", REASON_RULE);
+		audit_bench_decide(&b, conn, PROTO_TLS, "api.example.com", SNI, "198.18.0.1:443", REASON_RULE);
+		close_conn(&b, conn, "api.example.com", "198.18.0.1:443", 400, 17000, CLOSE_CLIENT);
+	}
+	audit_bench_decide(&b, 0, PROTO_DNS, "idle.example.com", NAME_FROM_DNS, "10.200.0.1:53", REASON_RULE);
+	/* AAAA and A of a name, then the connection all the same, to an address of the sandbox's own choice. */
+	audit_bench_decide(&b, 0, PROTO_DNS, "evil.test", NAME_FROM_DNS, "10.200.0.1:53", REASON_NOT_ALLOWED);
+	audit_bench_decide(&b, 0, PROTO_DNS, "evil.test", NAME_FROM_DNS, "10.200.0.1:53", REASON_NOT_ALLOWED);
+	audit_bench_decide(&b, 4, PROTO_TLS, "evil.test", SNI, "192.0.2.1:443", REASON_NOT_ALLOWED);
+	audit_bench_decide(&b, 5, PROTO_TLS, "evil.test", SNI, "192.0.2.1:8443", REASON_NOT_ALLOWED);
+	audit_bench_decide(&b, 0, PROTO_DNS, "lookup.test", NAME_FROM_DNS, "10.200.0.1:53", REASON_NOT_ALLOWED);
+	audit_bench_decide(&b, 6, PROTO_ANY, NULL, SNI, "[2001:db8::1]:22", REASON_NO_NAME);
+	drop(&b, "udp", "8.8.8.8", 53, REASON_UDP, 1);
+	drop(&b, "icmp", "1.1.1.1", 0, REASON_ICMP, 2);
+	drop(&b, "icmp", "1.1.1.1", 0, REASON_ICMP, 2);
+	drop(&b, NULL, NULL, 0, REASON_UDP, 1000);
+	drop(&b, "tcp", NULL, 0, REASON_HALF_OPEN, 7);
+	assert_string_equal(audit_bench_summary(&b),
+			    "netgate: allowed  api.example.com:443      3 connections         1.2 kB up, 51 kB down\n"
+			    "netgate: allowed  idle.example.com         1 lookup              no connection\n"
+			    "netgate: denied   evil.test:443            1 attempt, 2 lookups  not_allowed   to allow: "
+			    "--allow evil.test\n"
+			    "netgate: denied   evil.test:8443           1 attempt             not_allowed   to allow: "
+			    "--allow evil.test:8443\n"
+			    "netgate: denied   lookup.test              1 lookup              not_allowed   to allow: "
+			    "--allow lookup.test\n"
+			    "netgate: denied   [2001:db8::1]:22         1 attempt             no_name   to allow: "
+			    "--allow [2001:db8::1]:22\n"
+			    "netgate: denied   8.8.8.8:53/udp           1 packet              udp\n"
+			    "netgate: denied   1.1.1.1/icmp             4 packets             icmp\n"
+			    "netgate: denied   (further packets)        1000 packets          udp\n"
+			    "netgate: denied   (half-open connections)  7 packets             half_open\n");
+	audit_bench_close(&b);
+}
+
+static void failures(void **state)
+{
+	struct endpoint none = { .port = 0 }, peer = audit_bench_endpoint("10.2.0.5:443");
+	struct audit_bench b;
+
+	(void)state;
+	audit_bench_open(&b, "j", false);
+	audit_dial(b.audit, 1, audit_bench_name("gone.test"), &none, REASON_DNS_FAILED, "NXDOMAIN");
+	close_conn(&b, 1, "gone.test", "198.18.0.1:443", 0, 0, CLOSE_CONNECT_FAILED);
+	audit_dial(b.audit, 2, audit_bench_name("inner.test"), &peer, REASON_PRIVATE_ADDRESS, "10.0.0.0/8 private-use");
+	close_conn(&b, 2, "inner.test", "198.18.0.2:443", 0, 0, CLOSE_CONNECT_FAILED);
+	/* One address refused, the other did not answer: the second says more, in whichever order they come. */
+	audit_dial(b.audit, 3, audit_bench_name("mixed.test"), &peer, REASON_CONNECT_FAILED, "ECONNREFUSED");
+	audit_dial(b.audit, 3, audit_bench_name("mixed.test"), &peer, REASON_PRIVATE_ADDRESS, "10.0.0.0/8 private-use");
+	close_conn(&b, 3, "mixed.test", "198.18.0.3:443", 0, 0, CLOSE_CONNECT_FAILED);
+	/* A failed address does not matter where another one answered. */
+	audit_dial(b.audit, 4, audit_bench_name("two.test"), &peer, REASON_CONNECT_FAILED, "ETIMEDOUT");
+	audit_dial(b.audit, 4, audit_bench_name("two.test"), &peer, REASON_CONNECTED, NULL);
+	close_conn(&b, 4, "two.test", "198.18.0.4:443", 1, 2, CLOSE_UPSTREAM);
+	/* An address rule. */
+	audit_dial(b.audit, 5, NULL, &peer, REASON_CONNECT_FAILED, "EHOSTUNREACH");
+	close_conn(&b, 5, NULL, "10.2.0.5:443", 0, 0, CLOSE_CONNECT_FAILED);
+	assert_string_equal(
+		audit_bench_summary(&b),
+		"netgate: failed   gone.test:443   1 connection  dns_failed (NXDOMAIN)\n"
+		"netgate: failed   mixed.test:443  1 connection  connect_failed (10.2.0.5:443, ECONNREFUSED)\n"
+		"netgate: allowed  two.test:443    1 connection  1 B up, 2 B down\n"
+		"netgate: failed   10.2.0.5:443    1 connection  connect_failed (10.2.0.5:443, EHOSTUNREACH)\n"
+		"netgate: denied   inner.test:443  1 attempt     private_address (10.2.0.5:443, 10.0.0.0/8 "
+		"private-use)\n");
+	audit_bench_close(&b);
+}
+
+static void audit_mode(void **state)
+{
+	struct audit_bench b;
+
+	(void)state;
+	audit_bench_open(&b, "j", false);
+	audit_bench_decide(&b, 0, PROTO_DNS, "new.test", NAME_FROM_DNS, "10.200.0.1:53", REASON_AUDIT_MODE);
+	audit_bench_decide(&b, 1, PROTO_TLS, "new.test", SNI, "198.18.0.1:443", REASON_AUDIT_MODE);
+	close_conn(&b, 1, "new.test", "198.18.0.1:443", 1, 1, CLOSE_CLIENT);
+	assert_string_equal(
+		audit_bench_summary(&b),
+		"netgate: allowed     new.test:443  1 connection         1 B up, 1 B down\n"
+		"netgate: would deny  new.test:443  1 attempt, 1 lookup  not_allowed   to allow: --allow new.test\n");
+	audit_bench_close(&b);
+}
+
+/* Names that could not be made canonical are shown escaped: no byte of the sandbox's reaches the terminal. */
+static void hostile_names(void **state)
+{
+	static const char raw[] = "\x1b]0;owned\x07\r\nnetgate: allowed  \\x41";
+	struct request request = { .proto = PROTO_TLS, .port = 443 };
+	struct verdict verdict = { .reason = REASON_BAD_NAME };
+	struct audit_decision d = { .conn = 1, .request = &request, .verdict = &verdict };
+	struct audit_bench b;
+	const char *text;
+
+	(void)state;
+	audit_bench_open(&b, "j", true);
+	d.dst = audit_bench_endpoint("192.0.2.1:443");
+	d.raw_name = raw;
+	d.raw_name_len = sizeof(raw) - 1;
+	d.alpn = "\x1b[31m";
+	assert_int_equal(audit_decision(b.audit, &d), 0);
+	text = audit_bench_summary(&b);
+	assert_string_equal(text, "netgate: denied  \"\\x1b]0;owned\\x07\\x0d\\x0anetgate: allowed  \\\\x41\":443"
+				  "  1 attempt  bad_name\n");
+	assert_string_equal(audit_bench_verbose(&b),
+			    "netgate: deny  tls \"\\x1b]0;owned\\x07\\x0d\\x0anetgate: allowed  \\\\x41\" "
+			    "at 192.0.2.1:443 bad_name\n");
+	audit_bench_close(&b);
+}
+
+static void many_rows(void **state)
+{
+	struct audit_bench b;
+	const char *text;
+	size_t rows = 0;
+	char host[32];
+
+	(void)state;
+	audit_bench_open(&b, "j", false);
+	for (int i = 0; i < 600; i++) {
+		snprintf(host, sizeof(host), "n%d.test", i);
+		for (int j = 0; j < 2; j++)
+			audit_bench_decide(&b, 1, PROTO_TLS, host, SNI, "192.0.2.1:443", REASON_NOT_ALLOWED);
+	}
+	text = audit_bench_summary(&b);
+	assert_non_null(strstr(text, "n29.test:443"));
+	assert_null(strstr(text, "n30.test:443"));
+	assert_non_null(strstr(text, "netgate: and 1140 more that were denied (see the log)\n"));
+	for (; *text; text++)
+		rows += *text == '\n';
+	assert_int_equal(rows, 31);
+	audit_bench_close(&b);
+}
+
+static void verbose_lines(void **state)
+{
+	struct endpoint peer = audit_bench_endpoint("93.184.215.14:443"), none = { .port = 0 };
+	struct audit_bench b;
+
+	(void)state;
+	audit_bench_open(&b, "j", true);
+	audit_bench_decide(&b, 0, PROTO_DNS, "api.example.com", NAME_FROM_DNS, "10.200.0.1:53", REASON_RULE);
+	audit_bench_decide(&b, 1, PROTO_TLS, "api.example.com", SNI, "198.18.0.1:443", REASON_RULE);
+	audit_dial(b.audit, 1, audit_bench_name("api.example.com"), &peer, REASON_CONNECTED, NULL);
+	audit_dial(b.audit, 1, audit_bench_name("api.example.com"), &none, REASON_DNS_FAILED, "time\nout");
+	close_conn(&b, 1, "api.example.com", "198.18.0.1:443", 812, 51233, CLOSE_CLIENT);
+	audit_bench_decide(&b, 2, PROTO_ANY, NULL, SNI, "192.0.2.1:22", REASON_NO_NAME);
+	audit_bench_decide(&b, 3, PROTO_TLS, "new.test", SNI, "192.0.2.1:443", REASON_AUDIT_MODE);
+	drop(&b, "udp", "8.8.8.8", 53, REASON_UDP, 1);
+	drop(&b, "icmp", "8.8.8.8", 0, REASON_ICMP, 2);
+	drop(&b, NULL, NULL, 0, REASON_MALFORMED, 3);
+	assert_string_equal(audit_bench_verbose(&b),
+			    "netgate: allow dns api.example.com A rule policy.yaml:4\n"
+			    "netgate: allow tls api.example.com:443 (sni) rule policy.yaml:4\n"
+			    "netgate: dial  api.example.com 93.184.215.14:443 connected\n"
+			    "netgate: dial  api.example.com dns_failed (time\\x0aout)\n"
+			    "netgate: close api.example.com:443 812 B up, 51 kB down, 12 ms, client\n"
+			    "netgate: deny  tcp 192.0.2.1:22 no_name\n"
+			    "netgate: allow tls new.test:443 (sni) audit_mode (would be not_allowed)\n"
+			    "netgate: drop  udp 8.8.8.8:53 udp, 1 packet\n"
+			    "netgate: drop  icmp 8.8.8.8 icmp, 2 packets\n"
+			    "netgate: drop  malformed, 3 packets\n");
+	audit_bench_close(&b);
+}
+
+/* A terminal that takes nothing never holds the gate up; how many lines it missed is said later. */
+static void stopped_terminal(void **state)
+{
+	static char junk[65536];
+	struct audit_bench b;
+
+	(void)state;
+	audit_bench_open(&b, "j", true);
+	while (write(b.verbose[1], junk, sizeof(junk)) > 0)
+		continue;
+	/* A blocking descriptor, as a terminal is: if a line were written, this would hang. */
+	assert_int_equal(fcntl(b.verbose[1], F_SETFL, 0), 0);
+	for (int i = 0; i < 3; i++)
+		drop(&b, "udp", "8.8.8.8", 53, REASON_UDP, 1);
+	while (read(b.verbose[0], junk, sizeof(junk)) > 0)
+		continue;
+	drop(&b, "udp", "8.8.8.8", 53, REASON_UDP, 1);
+	drop(&b, "udp", "8.8.8.8", 54, REASON_UDP, 1);
+	assert_string_equal(audit_bench_verbose(&b), "netgate: (3 lines not shown)\n"
+						     "netgate: drop  udp 8.8.8.8:53 udp, 1 packet\n"
+						     "netgate: drop  udp 8.8.8.8:54 udp, 1 packet\n");
+	audit_bench_close(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing),	 cmocka_unit_test(all_kinds),	     cmocka_unit_test(failures),
+		cmocka_unit_test(audit_mode),	 cmocka_unit_test(hostile_names),    cmocka_unit_test(many_rows),
+		cmocka_unit_test(verbose_lines), cmocka_unit_test(stopped_terminal),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

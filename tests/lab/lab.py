@@ -14,6 +14,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import textwrap
 
 from . import mirror
 from .ca import CA
@@ -22,7 +23,7 @@ from .dns import Server as DnsServer
 from .loop import Loop
 from .ns import MountNS, NetNS
 from .raw import Raw, Ssh
-from .run import MARK, Running, launch
+from .run import MARK, Running
 from .user import User
 from .web import Web
 
@@ -85,18 +86,19 @@ class Host:
                     f"neigh replace {there} lladdr 02:00:00:00:01:{number + 1:02x} nud permanent dev eth0",
                     f"route add ::/0 via {there}")
 
-    def mounts(self, resolv=None):
-        """The mount namespace with this resolv.conf; the default names the lab's server."""
+    def mounts(self, resolv=None, tmpfs=None):
+        """The mount namespace with this resolv.conf (the default names the lab's server) and these tmpfs, {target: size}."""
         resolv = resolv or f"nameserver {v4('dns')}\n"
-        if resolv not in self._mounts:
+        key = (resolv, str(tmpfs))
+        if key not in self._mounts:
             path = os.path.join(self.lab.folder, f"resolv.conf.{self.name}.{len(self._mounts)}")
             with open(path, "w") as out:
                 out.write(resolv)
-            self._mounts[resolv] = MountNS({"/etc/resolv.conf": path})
-        return self._mounts[resolv]
+            self._mounts[key] = MountNS({"/etc/resolv.conf": path}, tmpfs)
+        return self._mounts[key]
 
-    def command(self, argv, user=None, resolv=None):
-        command = ["nsenter", f"--net={self.net.path}", f"--mount={self.mounts(resolv).path}", "--wdns=."]
+    def command(self, argv, user=None, mounts=None):
+        command = ["nsenter", f"--net={self.net.path}", f"--mount={(mounts or self.mounts()).path}", "--wdns=."]
         if user:
             command += ["setpriv", f"--reuid={user.uid}", f"--regid={user.gid}", "--init-groups", "--"]
         return command + list(argv)
@@ -260,10 +262,11 @@ class Lab:
         return folder
 
     def workspace(self, user=None):
-        """A fresh folder that belongs to `user` (root when None), with the lab's CA in it."""
+        """A fresh folder that belongs to `user` (root when None), with the lab's CA and inside.py in it."""
         path = os.path.join(self.folder, f"ws{next(self._counter)}")
         os.mkdir(path)
         shutil.copy(self.ca_file, path)
+        shutil.copy(os.path.join(os.path.dirname(__file__), "inside.py"), path)
         if user:
             os.chown(path, user.uid, user.gid)
         return path
@@ -277,23 +280,25 @@ class Lab:
                 "GIT_SSL_CAINFO": ca, "NODE_EXTRA_CA_CERTS": ca, "PIP_CERT": ca, "REQUESTS_CA_BUNDLE": ca,
                 "PYTHONDONTWRITEBYTECODE": "1"}
 
-    def start(self, args, command, user=None, env=None, host=None, workspace=None, resolv=None, log=True, stdin=None,
-              stdout=subprocess.PIPE, stderr=subprocess.PIPE, wrap=()):
+    def start(self, args, command, user=None, env=None, host=None, workspace=None, resolv=None, mounts=None,
+              log=True, stdin=None, stdout=subprocess.PIPE, stderr=subprocess.PIPE, wrap=()):
         """Starts `netgate ARGS -- COMMAND` and returns it as Running.
 
         `log`: True for a file of its own (`--log` is added), a path, or None for no option. `user`: None is root.
-        `wrap`: words before netgate, such as a program that changes limits. stdin: None gives /dev/null.
+        `mounts`: another mount namespace of the host than that for `resolv`. `wrap`: words before netgate, such as a
+        program that changes limits. stdin: None gives /dev/null.
         """
         workspace = workspace or self.workspace(user)
         mark = f"{os.getpid()}-{next(self._counter)}"
-        environment = self.environment(workspace, user) | {"XDG_STATE_HOME": self._state(user), MARK: mark} | (env or {})
+        environment = self.environment(workspace, user) | {"XDG_STATE_HOME": self.state(user), MARK: mark} | (env or {})
         if log is True:
-            log = os.path.join(self._state(user), f"log{mark}.jsonl")
+            log = os.path.join(self.state(user), f"log{mark}.jsonl")
         argv = [*wrap, os.path.join(self.programs(), "netgate"), *(["--log", log] if log else []), *args]
         if command is not None:
             argv += ["--", *command]
-        process = launch((host or self.host).command(argv, user, resolv), workspace, environment,
-                         subprocess.DEVNULL if stdin is None else stdin, stdout, stderr)
+        host = host or self.host
+        process = subprocess.Popen(host.command(argv, user, mounts or host.mounts(resolv)), cwd=workspace, env=environment,
+                                   stdin=subprocess.DEVNULL if stdin is None else stdin, stdout=stdout, stderr=stderr)
         return Running(process, log, mark, argv)
 
     def netgate(self, args, command, stdin=None, **kwargs):
@@ -301,13 +306,23 @@ class Lab:
         with self.start(args, command, stdin=None if stdin is None else subprocess.PIPE, **kwargs) as running:
             return running.finish(stdin)
 
+    @staticmethod
+    def script(text, *args):
+        """The command that runs a python script; it begins with `from inside import *`."""
+        return ["/usr/bin/python3", "-c", "from inside import *\n" + textwrap.dedent(text), *args]
+
+    def python(self, args, text, *script_args, **kwargs):
+        """netgate() with a script() as the command."""
+        return self.netgate(args, self.script(text, *script_args), **kwargs)
+
     def on_host(self, command, user=None, host=None, **kwargs):
         """Runs a command on the host without netgate: what the lab itself lets through."""
         kwargs = {"timeout": 120, "errors": "replace"} | kwargs
         return subprocess.run((host or self.host).command(command, user), capture_output=True, text=True,
                               cwd=self.folder, env=self.environment(None, user), **kwargs)
 
-    def _state(self, user):
+    def state(self, user=None):
+        """The user's XDG_STATE_HOME, where the logs go too."""
         path = os.path.join(self.folder, f"state-{user.name if user else 'root'}")
         if not os.path.exists(path):
             os.mkdir(path, 0o700)

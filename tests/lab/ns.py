@@ -36,8 +36,9 @@ def setns(fd, kind):
     _check(libc.setns(fd, kind), "setns")
 
 
-def mount(source, target, flags):
-    _check(libc.mount(os.fsencode(source), os.fsencode(target), None, flags, None), f"mount {source} {target}")
+def mount(source, target, flags, kind=None, data=None):
+    encoded = [None if text is None else os.fsencode(text) for text in (source, target, kind, data)]
+    _check(libc.mount(encoded[0], encoded[1], encoded[2], flags, encoded[3]), f"mount {source} {target}")
 
 
 class NetNS:
@@ -94,25 +95,27 @@ class NetNS:
 
 
 class MountNS:
-    """A private copy of this process's mount namespace with some files bound over others."""
+    """A private copy of this process's mount namespace with some files bound over others, and some tmpfs."""
 
-    def __init__(self, binds):
-        """`binds`: {target: source}."""
+    def __init__(self, binds, tmpfs=None):
+        """`binds`: {target: source}; `tmpfs`: {target: size}."""
         self.fd = -1
         self._error = None
-        thread = threading.Thread(target=self._build, args=(binds,))
+        thread = threading.Thread(target=self._build, args=(binds, tmpfs or {}))
         thread.start()
         thread.join()
         if self._error:
             raise self._error
 
-    def _build(self, binds):
+    def _build(self, binds, tmpfs):
         # A throw-away thread: after unshare(CLONE_FS) its working directory is its own, and it ends here.
         try:
             unshare(CLONE_FS | CLONE_NEWNS)
             mount("none", "/", MS_REC | MS_PRIVATE)
             for target, source in binds.items():
                 mount(source, target, MS_BIND)
+            for target, size in tmpfs.items():
+                mount("tmpfs", target, 0, "tmpfs", f"size={size},mode=755")
             self.fd = os.open("/proc/thread-self/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
             self._error = error

@@ -4,7 +4,6 @@
 import dataclasses
 import json
 import os
-import subprocess
 
 # Safety net for a run that hangs, far above what a busy machine takes.
 TIMEOUT = 120
@@ -22,6 +21,11 @@ class Result:
     @property
     def records(self):
         return read_log(self.log)
+
+    @property
+    def shown(self):
+        """The values that a script handed over with show(): a list with one object a line."""
+        return [json.loads(line) for line in self.out.splitlines()]
 
     def of(self, kind, **fields):
         """The records of a type whose fields have these values."""
@@ -66,6 +70,17 @@ class Running:
     def records(self):
         return read_log(self.log)
 
+    def ask(self, line=""):
+        """Sends a line to the command's standard input and returns the object that it show()s next."""
+        self.process.stdin.write(line.encode() + b"\n")
+        self.process.stdin.flush()
+        return self.next()
+
+    def next(self):
+        line = self.process.stdout.readline()
+        assert line, f"the command ended: {self.process.stderr.read().decode()}"
+        return json.loads(line)
+
     def finish(self, stdin=None, timeout=TIMEOUT):
         out, err = self.process.communicate(stdin, timeout)
         decode = lambda data: data.decode("utf-8", "replace") if isinstance(data, bytes) else data or ""
@@ -103,6 +118,3 @@ class Running:
                 found[int(entry)] = text[text.index("(") + 1 : text.rindex(")")]
         return found
 
-
-def launch(command, cwd, env, stdin, stdout, stderr, text=False):
-    return subprocess.Popen(command, cwd=cwd, env=env, stdin=stdin, stdout=stdout, stderr=stderr, text=text)

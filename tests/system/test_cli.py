@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: help, errors that say what to do, policies from files, check and explain."""
+
+import os
+import subprocess
+
+import pytest
+
+from lab import v4
+
+POLICY = """version: 1
+mode: enforce
+allow:
+  - ok.test
+  - "*.wild.test"
+  - raw.test:7
+  - host: db.corp.example
+    ports: [5432]
+    addresses: [10.2.0.0/16]
+  - cidr: 203.0.114.0/24
+    ports: [8443]
+deny:
+  - x.wild.test
+"""
+
+
+def cli(lab, *args, stdin=None):
+    return subprocess.run([os.path.join(lab.programs(), "netgate"), *args], capture_output=True, text=True, input=stdin,
+                          cwd=lab.folder, timeout=60)
+
+
+def policy_file(lab, text=POLICY, name="policy.yaml"):
+    path = os.path.join(lab.folder, name)
+    with open(path, "w") as out:
+        out.write(text)
+    return path
+
+
+def test_help_and_version(lab):
+    for option in ("--help", "-h"):
+        done = cli(lab, option)
+        assert done.returncode == 0 and done.stderr == ""
+        for word in ("--allow", "--deny", "--policy", "--log", "--timeout", "--workspace", "check", "explain", "verify", "124"):
+            assert word in done.stdout
+        assert max(map(len, done.stdout.splitlines())) <= 100
+    assert cli(lab, "--version").stdout.startswith("netgate ")
+
+
+@pytest.mark.parametrize("args,word", [
+    ([], "command"), (["--allow", "ok.test"], "command"), (["--nonsense", "--", "true"], "--nonsense"),
+    (["--allow"], "--allow"), (["--allow", "*", "--", "true"], "*"), (["--allow", "*.com", "--", "true"], "com"),
+    (["--allow", "bad..name", "--", "true"], "bad..name"), (["--allow", "ok.test:99999", "--", "true"], "99999"),
+    (["--allow", "10.0.0.0/8", "--", "true"], "10.0.0.0/8"), (["--allow", "http://ok.test/", "--", "true"], "ok.test"),
+    (["--timeout", "soon", "--", "true"], "--timeout"), (["--resolver", "dns.test", "--", "true"], "--resolver"),
+    (["--policy", "/nonexistent.yaml", "--", "true"], "/nonexistent.yaml"), (["--fs", "open", "--", "true"], "--fs"),
+    (["--job", "a/b", "--", "true"], "--job"), (["--user", "nobody-of-that-name", "--", "true"], "nobody-of-that-name"),
+    (["--workspace", "/nonexistent", "--", "true"], "/nonexistent"), (["--quiet", "--verbose", "--", "true"], "--quiet"),
+], ids=lambda value: " ".join(value) if isinstance(value, list) else None)
+def test_usage_errors(lab, args, word):
+    """125, nothing on stdout, and one line that names what was wrong."""
+    result = lab.netgate(args[:-2] if args[-1:] == ["true"] else args, ["echo", "ran"] if args[-1:] == ["true"] else None, log=None,
+                         env={"XDG_STATE_HOME": lab.folder}, mounts=lab.host.mounts(tmpfs={"/var/log": "16m"}))
+    assert (result.rc, result.out) == (125, ""), result
+    assert result.err.startswith("netgate: ") and word in result.err, result
+
+
+def test_policy_file(lab, who):
+    workspace = lab.workspace(who)
+    with open(f"{workspace}/policy.yaml", "w") as out:
+        out.write(POLICY)
+    result = lab.python(["--policy", "policy.yaml", "--allow", "other.test"], """
+        import subprocess
+        for name in ("ok.test", "a_b.wild.test", "x.wild.test", "other.test", "bad.test"):
+            show(name=name, rc=subprocess.run(["curl", "-s", "-o", "/dev/null", f"https://{name}/hello"]).returncode)
+    """, user=who, workspace=workspace)
+    assert {seen["name"]: seen["rc"] for seen in result.shown} == {
+        "ok.test": 0, "a_b.wild.test": 0, "x.wild.test": 6, "other.test": 0, "bad.test": 6}, result
+    rules = {record["host"]: record["rule"] for record in result.of("decision", door="transparent", verdict="allow")}
+    assert rules["ok.test"].endswith("policy.yaml:4") and rules["a_b.wild.test"].endswith("policy.yaml:5"), rules
+    assert "--allow other.test" in rules["other.test"]
+    assert result.of("decision", host="x.wild.test")[0]["rule"].endswith("policy.yaml:13")
+
+
+def test_audit_mode(lab, who):
+    """What would be denied is let through where that is safe, and is on record as what it would be."""
+    result = lab.netgate(["--audit", "--allow", "ok.test"], ["sh", "-c", "curl -sS https://ok.test/hello; curl -sS https://bad.test/hello;"
+                                                             "curl -s http://private.test/"], user=who)
+    assert result.out.startswith("hello from ok.test\nhello from bad.test\n"), result
+    decision = result.one("decision", door="transparent", host="bad.test")
+    assert (decision["verdict"], decision["reason"], decision["would"]) == ("allow", "audit_mode", "not_allowed")
+    assert result.of("decision", host="ok.test", door="transparent")[0]["reason"] == "rule"
+    assert result.of("dial", host="private.test", outcome="private_address"), "audit mode does not open the guard"
+    assert result.one("start")["mode"] == "audit"
+
+
+@pytest.mark.parametrize("text,where", [
+    ("version: 1\nallow:\n  - ok.test\n  - bad..name\n", ":4:"), ("version: 2\n", ":1:"), ("allow: []\n", "version"),
+    ("version: 1\nalow:\n  - ok.test\n", ":2:"), ("version: 1\nallow:\n  - ok.test\nallow:\n  - x.test\n", ":4:"),
+    ("version: 1\nallow: [\n", "policy.yaml:"), ("version: 1\nallow:\n  - '*'\n", ":3:"),
+    ("version: 1\nallow:\n  - '*.co.uk'\n", ":3:"), ("version: 1\nallow:\n  - {host: ok.test, ports: [0]}\n", ":3:"),
+    ("version: 1\nallow: &a [*a]\n", "policy.yaml"), ("", "policy.yaml"), ("version: 1\nmode: open\n", ":2:"),
+], ids=range(12))
+def test_policy_errors(lab, text, where):
+    """file:line:col, for check and for a run, and the command does not start."""
+    path = policy_file(lab, text)
+    checked = cli(lab, "check", path)
+    assert checked.returncode == 1 and checked.stdout == "" and where in checked.stderr and path in checked.stderr, checked
+    result = lab.netgate(["--policy", path], ["echo", "ran"])
+    assert (result.rc, result.out) == (125, "") and where in result.err, result
+
+
+def test_check_prints_what_loads_again(lab):
+    first = cli(lab, "check", policy_file(lab))
+    assert first.returncode == 0, first
+    second = cli(lab, "check", policy_file(lab, first.stdout, "again.yaml"))
+    assert (second.returncode, second.stdout) == (0, first.stdout), second
+    assert cli(lab, "check", "-", stdin=POLICY).stdout == first.stdout
+
+
+def test_check_warns(lab):
+    done = cli(lab, "check", policy_file(lab, "version: 1\nallow:\n  - '*.wild.test'\n  - a.wild.test\n  - dns.google\n"))
+    assert done.returncode == 0 and "a.wild.test" in done.stderr and "dns.google" in done.stderr, done
+
+
+@pytest.mark.parametrize("what,status,words", [
+    ("https://ok.test/x", 0, ["allow", "policy.yaml:4"]), ("ok.test", 0, ["policy.yaml:4"]), ("ok.test:22", 1, ["port_not_allowed"]),
+    ("http://deep.down.wild.test/", 0, ["policy.yaml:5"]), ("x.wild.test", 1, ["denied_by_rule", "policy.yaml:13"]),
+    ("raw.test:7", 0, ["policy.yaml:6"]), ("bad.test", 1, ["not_allowed"]), ("203.0.114.9:8443", 0, ["policy.yaml:10"]),
+    ("203.0.113.9:8443", 1, []), ("wild.test", 1, ["not_allowed"]),
+])
+def test_explain(lab, what, status, words):
+    done = cli(lab, "explain", policy_file(lab), what)
+    assert done.returncode == status, done
+    for word in words:
+        assert word in done.stdout, done
+
+
+def test_explain_says_what_then_happens(lab, who):
+    """The same words as in the record of a real attempt."""
+    path = policy_file(lab, "version: 1\nallow:\n  - ok.test\n")
+    os.chmod(path, 0o644)
+    for name in ("ok.test", "bad.test"):
+        explained = cli(lab, "explain", path, f"https://{name}/")
+        result = lab.netgate(["--policy", path], ["curl", "-s", "--resolve", f"{name}:443:{v4('web')}", f"https://{name}/"], user=who)
+        decision = result.one("decision", door="transparent")
+        assert (explained.returncode == 0) == (decision["verdict"] == "allow"), (explained, result)
+        assert decision["reason"] in explained.stdout or decision.get("rule", "-") in explained.stdout, (explained, result)
+
+
+def test_million_names(lab):
+    """A large policy loads; how long it takes is the benchmark's matter."""
+    path = policy_file(lab, "version: 1\nallow:\n" + "".join(f"  - h{number}.example.org\n" for number in range(1_000_000)), "big.yaml")
+    done = cli(lab, "explain", path, "h999999.example.org")
+    assert done.returncode == 0 and "big.yaml:1000002" in done.stdout, done.stdout[-300:]
+    os.unlink(path)

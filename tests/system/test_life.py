@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a job starts, runs and ends: exit statuses, signals, descriptors; and that nothing gets out or stays behind, whoever is killed."""
+
+import json
+import os
+import pty
+import random
+import signal
+import subprocess
+
+import pytest
+
+from lab import v4, v6, wait_for
+
+ATTEMPTS = """
+    import threading
+
+    def attempt(what):
+        try:
+            what()
+        except (OSError, EOFError, IndexError):
+            pass
+
+    def udp(address, family):
+        with socket.socket(family, socket.SOCK_DGRAM) as sock:
+            sock.sendto(b"secret-in-udp", (address, 9999))
+
+    def tls(name, address):
+        with tcp(address, 443, 1) as sock:
+            sock.sendall(Tls(name).hello())
+            sock.recv(100)
+
+    show(ready=True)
+    while True:
+        attempt(lambda: udp(sys.argv[1], socket.AF_INET))
+        attempt(lambda: udp(sys.argv[2], socket.AF_INET6))
+        attempt(lambda: tls("bad.test", sys.argv[1]))
+        attempt(lambda: tls("bad.test", sys.argv[2]))
+        attempt(lambda: tls("ok.test", "ok.test"))
+        attempt(lambda: socket.getaddrinfo("secret-in-dns.bad.test", 80))
+        attempt(lambda: tcp(sys.argv[1], 7, 1).close())
+"""
+
+
+@pytest.mark.parametrize("command,status", [
+    (["true"], 0), (["false"], 1), (["sh", "-c", "exit 42"], 42), (["sh", "-c", "kill -9 $$"], 137),
+    (["sh", "-c", "kill -TERM $$"], 143), (["/nonexistent/program"], 127), (["no-such-program"], 127), (["/etc/passwd"], 126),
+    (["/"], 126),
+], ids=lambda value: "-".join(value) if isinstance(value, list) else None)
+def test_exit_status(lab, who, command, status):
+    result = lab.netgate(["--allow", "ok.test"], command, user=who)
+    assert (result.rc, result.out) == (status, ""), result
+    if status in (126, 127):
+        assert command[0] in result.err, result
+
+
+def test_output_is_the_commands_own(lab, who):
+    """Bytes of any kind pass in and out unchanged; stderr only gets something behind the command's."""
+    data = bytes(range(256)) * 5000
+    with lab.start(["--allow", "ok.test"], ["sh", "-c", "cat; echo from the command >&2"], stdin=subprocess.PIPE,
+                   user=who) as running:
+        out, err = running.process.communicate(data, 60)
+    assert out == data
+    assert err.decode().splitlines()[0] == "from the command"
+
+
+def test_quiet(lab, who):
+    result = lab.netgate(["--quiet", "--allow", "ok.test"], ["curl", "-s", "https://bad.test/"], user=who)
+    assert (result.rc, result.out, result.err) == (6, "", ""), result
+
+
+def test_verbose(lab, who):
+    result = lab.netgate(["--verbose", "--allow", "ok.test"],
+                         ["sh", "-c", "curl -s http://ok.test/hello; curl -s http://bad.test/"], user=who)
+    assert "netgate: allow http GET ok.test:80 (host) /hello rule" in result.err, result
+    assert any(line.startswith("netgate: deny  dns bad.test") for line in result.err.splitlines()), result
+    assert "netgate: close ok.test:80" in result.err
+
+
+def test_summary(lab, who):
+    result = lab.netgate(["--allow", "ok.test"],
+                         ["sh", "-c", "curl -s http://ok.test/hello http://ok.test/hello; curl -s http://bad.test/ http://bad.test/"],
+                         user=who)
+    assert result.out == "hello from ok.test\n" * 2
+    for word in ("ok.test", "bad.test", "not_allowed", "--allow bad.test"):
+        assert word in result.err, result
+
+
+def test_time_limit(lab, who):
+    result = lab.netgate(["--timeout", "1s"], ["sleep", "1000"], user=who)
+    assert result.rc == 124, result
+    assert "time" in result.err
+
+
+def test_time_limit_of_a_command_that_ignores_sigterm(lab):
+    with lab.start(["--timeout", "1s"], ["sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"]) as running:
+        result = running.finish()
+        assert result.rc == 124, result
+        wait_for(lambda: not running.processes(), "the end of every process")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGQUIT])
+def test_signals_are_forwarded(lab, who, number):
+    script = f"""
+        import signal
+        signal.signal({int(number)}, lambda *_: sys.exit(7))
+        show(ready=True)
+        signal.pause()
+    """
+    with lab.start([], lab.script(script), user=who) as running:
+        assert running.next() == {"ready": True}
+        running.process.send_signal(number)
+        assert running.finish().rc == 7
+
+
+def test_command_that_dies_of_a_forwarded_signal(lab):
+    with lab.start([], lab.script("show(ready=True)\nimport signal\nsignal.pause()")) as running:
+        running.next()
+        running.process.send_signal(signal.SIGTERM)
+        assert running.finish().rc == 143
+
+
+def test_grandchildren_end_with_the_command(lab, who):
+    """What the command leaves running is gone when netgate has returned."""
+    with lab.start([], ["sh", "-c", "sleep 1000 & setsid sleep 1000 & nohup sleep 1000 >/dev/null 2>&1 & echo started"],
+                   user=who) as running:
+        result = running.finish()
+        assert (result.rc, result.out) == (0, "started\n"), result
+        assert running.processes() == {}
+
+
+def test_only_the_standard_descriptors(lab, who):
+    """Descriptors that the caller left open, and netgate's own, are not the command's."""
+    result = lab.python([], "show(fds=sorted(os.listdir('/proc/self/fd')))", user=who,
+                        wrap=["sh", "-c", 'exec "$@" 7</etc/passwd 9>/dev/null', "sh"])
+    (seen,) = result.shown
+    assert len(seen["fds"]) == 4 and seen["fds"][:3] == ["0", "1", "2"], result  # the fourth is the listing's own
+
+
+def test_arguments_and_environment_pass_unchanged(lab, who):
+    words = ["", "a b", "-x", "--", "--allow", "ünï", "new\nline", "*"]
+    result = lab.python([], "show(argv=sys.argv[1:], value=os.environ['SOME'], cwd=os.getcwd())", *words, user=who,
+                        env={"SOME": "thing"}, workspace=(workspace := lab.workspace(who)))
+    assert result.shown == [{"argv": words, "value": "thing", "cwd": workspace}], result
+
+
+def test_privileges_are_gone(lab, who):
+    result = lab.python([], """
+        with open("/proc/self/status") as status:
+            values = dict(line.split(":", 1) for line in status)
+        show(**{key: values[key].split()[0] for key in ("CapEff", "CapPrm", "CapInh", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp")},
+             uid=os.getuid(), pid=os.getpid())
+    """, user=who)
+    (seen,) = result.shown
+    assert {seen[key] for key in ("CapEff", "CapPrm", "CapInh", "CapBnd", "CapAmb")} == {"0" * 16}, result
+    assert (seen["NoNewPrivs"], seen["Seccomp"]) == ("1", "2") and seen["uid"] == (who.uid if who else 0), result
+    assert seen["pid"] < 10
+
+
+def test_user_option(lab):
+    result = lab.netgate(["--user", lab.user.name], ["sh", "-c", "id -u; echo $HOME"], workspace=lab.workspace(lab.user))
+    assert result.out.split()[0] == str(lab.user.uid), result
+
+
+def test_sudo_runs_as_the_caller(lab):
+    """As sudo sets things: root with the caller's number in the environment."""
+    env = {"SUDO_UID": str(lab.user.uid), "SUDO_GID": str(lab.user.gid), "SUDO_USER": lab.user.name}
+    result = lab.netgate(["--allow", "ok.test"], ["sh", "-c", "id -u; curl -sS https://ok.test/hello"], env=env,
+                         workspace=lab.workspace(lab.user))
+    assert result.out == f"{lab.user.uid}\nhello from ok.test\n", result
+
+
+def test_terminal(lab, who):
+    """On a terminal, the command has one, of the right size, and reads from it."""
+    master, slave = pty.openpty()
+    try:
+        subprocess.run(["stty", "rows", "33", "cols", "77"], stdin=slave, check=True, timeout=60)
+        with lab.start(["--quiet"], ["sh", "-c", "stty size; read line; echo got $line; test -t 0 && test -t 1 && test -t 2 && echo tty"],
+                       user=who, stdin=slave, stdout=slave, stderr=slave) as running:
+            os.write(master, b"typed\n")
+            status = running.process.wait(60)
+            os.close(slave)
+            slave = -1
+            seen = b""
+            while b"tty" not in seen.replace(b"typed", b"").split(b"got")[-1]:
+                seen += os.read(master, 4096)
+    finally:
+        os.close(master)
+        if slave >= 0:
+            os.close(slave)
+    assert status == 0 and b"33 77" in seen and b"got typed" in seen, seen
+
+
+def only_allowed_packets(capture):
+    """All that left went to the allowed host's addresses or was a question about its name."""
+    allowed = {("tcp", v4("web"), 443), ("tcp", v6("web"), 443), ("udp", v4("dns"), 53)}
+    assert capture.destinations() <= allowed, capture.destinations()
+    for secret in (b"secret-in", b"bad\x04test"):
+        assert not capture.contains(secret)
+
+
+def leftovers(lab):
+    """Names that a job could leave on the host: links, mounts, files."""
+    links = [link["ifname"] for link in json.loads(lab.host.net.run("ip", "-j", "link"))]
+    files = [os.path.join(folder, name) for folder in ("/tmp", "/run", "/dev/shm", "/run/netns", "/var/tmp")
+             if os.path.isdir(folder) for name in os.listdir(folder) if "netgate" in name or "sandbox" in name]
+    return links, lab.host.mount_table(), [path for path in files if not path.startswith("/tmp/netgate-lab-")]
+
+
+def namespaces():
+    """Network namespaces that the kernel holds, those without a process included."""
+    with open("/proc/slabinfo") as slabs:
+        return [int(line.split()[1]) for line in slabs if line.startswith("net_namespace ")][0]
+
+
+def roles(running):
+    """{role: pid}; the monitor is the process that was started."""
+    found = {"monitor": running.process.pid}
+    for pid, name in running.processes().items():
+        if pid != running.process.pid and name in ("netgate", "sandbox-net"):
+            found.setdefault("proxy" if name == "netgate" else "launcher", pid)
+    return found
+
+
+@pytest.mark.parametrize("role", ["monitor", "proxy", "launcher"])
+def test_kill_a_role_at_work(lab, who, role):
+    """While the command tries everything it can: nothing but the allowed gets out before, at and after the kill."""
+    before = leftovers(lab)
+    with lab.capture() as capture:
+        with lab.start(["--allow", "ok.test"], lab.script(ATTEMPTS, v4("web"), v6("web")), user=who) as running:
+            assert running.next() == {"ready": True}
+            wait_for(lambda: len(running.records) > 30, "thirty records")
+            pid = roles(running)[role]
+            os.kill(pid, signal.SIGKILL)
+            result = running.finish()
+            wait_for(lambda: not running.processes(), f"the end of all: {running.processes()}")
+        only_allowed_packets(capture)
+    assert result.rc == (-9 if role == "monitor" else 125), result
+    assert leftovers(lab) == before
+    assert [record["seq"] for record in result.records] == list(range(result.records[0]["seq"],
+                                                                      result.records[0]["seq"] + len(result.records)))
+    capture.packets.clear()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_kill_anything_at_any_moment(lab, who, seed):
+    """From the first instant of the start on, a random process of the job is killed after a random while."""
+    chance = random.Random(seed)
+    before = leftovers(lab)
+    with lab.capture() as capture:
+        for _ in range(4):
+            with lab.start(["--allow", "ok.test"], lab.script(ATTEMPTS, v4("web"), v6("web")), user=who) as running:
+                deadline = chance.uniform(0, 0.06)
+                try:
+                    running.process.wait(deadline)
+                except subprocess.TimeoutExpired:
+                    pass
+                found = sorted(running.processes())
+                if found:
+                    try:
+                        os.kill(chance.choice(found), signal.SIGKILL)
+                    except ProcessLookupError:
+                        pass
+                running.process.send_signal(signal.SIGTERM)
+                running.finish()
+                wait_for(lambda: not running.processes(), "the end of every process")
+        only_allowed_packets(capture)
+    assert leftovers(lab) == before
+
+
+def test_nothing_stays_behind(lab, who):
+    """Jobs with open connections, of every way to end: links, mounts, files, processes and namespaces are as before."""
+    before, spaces = leftovers(lab), namespaces()
+    script = """
+        socks = [tcp("raw.test", 4444) for _ in range(20)]
+        for sock in socks:
+            sock.sendall(b"x" * 100_000)
+        show(ready=True)
+        sys.stdin.read()
+    """
+    for ending in ("exit", "term", "kill") * 5:
+        with lab.start(["--allow", "raw.test:4444"], lab.script(script), stdin=subprocess.PIPE, user=who) as running:
+            running.next()
+            if ending != "exit":
+                running.process.send_signal(signal.SIGTERM if ending == "term" else signal.SIGKILL)
+            result = running.finish(b"")
+            wait_for(lambda: not running.processes(), "the end of every process")
+        if ending != "kill":
+            assert len([record for record in result.records if record["type"] == "close"]) == 20, result
+    assert leftovers(lab) == before
+    wait_for(lambda: namespaces() <= spaces + 3, f"the end of {namespaces() - spaces} namespaces")
+
+
+def test_descriptors_return_to_baseline(lab):
+    """The proxy holds as many descriptors after 200 connections as after the first few."""
+    script = """
+        for line in sys.stdin:
+            for _ in range(int(line)):
+                with tcp("raw.test", 7) as sock:
+                    sock.sendall(b"x" * 300_000)
+                    sock.shutdown(socket.SHUT_WR)
+                    assert len(read_all(sock)) == 300_000
+            show(done=True)
+    """
+    with lab.start(["--allow", "raw.test:7"], lab.script(script), stdin=subprocess.PIPE) as running:
+        running.ask("20")
+        proxy = roles(running)["proxy"]
+        closed = lambda: [record["type"] for record in running.records].count("close")
+        wait_for(lambda: closed() == 20, "20 close records")
+        first = len(os.listdir(f"/proc/{proxy}/fd"))
+        running.ask("200")
+        wait_for(lambda: closed() == 220, "220 close records")
+        assert len(os.listdir(f"/proc/{proxy}/fd")) == first
+        running.finish(b"")
+
+
+def test_the_proxy_is_isolated(lab, who):
+    """While it serves: no capability, no new privileges, seccomp, no way to the file system."""
+    with lab.start(["--allow", "raw.test:4444"], lab.script("tcp('raw.test', 4444)\nshow(ready=True)\nsys.stdin.read()"),
+                   stdin=subprocess.PIPE, user=who) as running:
+        running.next()
+        proxy = roles(running)["proxy"]
+        with open(f"/proc/{proxy}/status") as status:
+            values = dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
+        root = os.listdir(f"/proc/{proxy}/root")
+        running.finish(b"")
+    assert {values[key] for key in ("CapEff", "CapPrm", "CapInh", "CapBnd", "CapAmb")} == {"0" * 16}
+    assert (values["NoNewPrivs"], values["Seccomp"]) == ("1", "2")
+    assert root == []
+
+
+def test_many_jobs_at_once(lab, who):
+    """Twenty at the same time, each with the same addresses and its own log."""
+    runs = [lab.start(["--allow", "ok.test"], ["curl", "-sS", "https://ok.test/hello"], user=who) for _ in range(20)]
+    results = [running.finish() for running in runs]
+    assert [(result.rc, result.out) for result in results] == [(0, "hello from ok.test\n")] * 20, results[0]
+    assert len({result.log for result in results}) == 20

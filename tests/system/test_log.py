@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The audit log: every attempt is in it, before it has any effect, without a hole, and nothing in it can be forged."""
+
+import hashlib
+import json
+import os
+import subprocess
+from datetime import datetime
+
+import pytest
+
+from lab import read_log, v4, wait_for
+
+
+def check_log(path):
+    """`seq` counts from its first value without a hole, each line is a record, and the lines chain to the head in `end`."""
+    with open(path, "rb") as log:
+        lines = log.read().split(b"\n")
+    assert lines.pop() == b"", "the last line is complete"
+    head = hashlib.sha256(b"").digest()
+    records = []
+    for line in lines:
+        record = json.loads(line.decode("utf-8"))
+        assert all(byte >= 0x20 for byte in line)
+        assert {"v", "seq", "time", "job", "type"} <= set(record), record
+        if record["type"] == "end":
+            assert record["head"] == head.hex()
+        head = hashlib.sha256(head + line).digest()
+        records.append(record)
+    first = records[0]["seq"]
+    assert [record["seq"] for record in records] == list(range(first, first + len(records)))
+    assert records[0]["type"] == "start" and records[-1]["type"] == "end"
+    return records
+
+
+def test_shape(lab, who):
+    result = lab.netgate(["--allow", "ok.test", "--job", "nightly-42"],
+                         ["sh", "-c", "curl -sS https://ok.test/hello; curl -sS https://bad.test/"], user=who)
+    records = check_log(result.log)
+    assert {record["job"] for record in records} == {"nightly-42"}
+    start, end = records[0], records[-1]
+    assert start["mode"] == "enforce" and start["rules"] == 1 and start["command"][:2] == ["sh", "-c"]
+    assert start["uid"] == (who.uid if who else 0)
+    assert end["exit"] == 6 and end["allowed"] == 1 and end["connections"] == 1 and end["lost"] == 0
+    assert end["syns"] == end["accepts"]
+    times = [record["time"] for record in records]
+    assert times == sorted(times)
+
+
+def test_the_decision_comes_before_any_effect(lab):
+    """The record's time is before the look-up's first packet, and that before the dial's."""
+    with lab.capture() as capture:
+        result = lab.netgate(["--allow", "ok.test"], ["curl", "-sS", "http://ok.test/hello"])
+    assert result.rc == 0, result
+    decision = result.one("decision", door="transparent")
+    at = datetime.fromisoformat(decision["time"].replace("Z", "+00:00")).timestamp()
+    query = min(packet.time for packet in capture.packets if packet.dport == 53)
+    syn = min(packet.time for packet in capture.packets if packet.proto == "tcp")
+    assert at < query < syn
+    order = [(record["type"], record.get("door")) for record in result.records]
+    assert order.index(("decision", "transparent")) < order.index(("dial", None)) < order.index(("close", None))
+
+
+def test_every_attempt(lab, who):
+    """Twelve attempts of all sorts: as many records, each of the right kind."""
+    lab.dns.add("gone.test", rcode=3)
+    result = lab.python(["--allow", "ok.test", "--allow", "raw.test:9", "--allow", "gone.test"], """
+        web = sys.argv[1]
+
+        def reset(sock):
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            sock.close()
+
+        reset(tcp(web, 443))                                     # 1 connect and reset
+        tcp(web, 443).close()                                    # 2 connect and close
+        with tcp(web, 443) as sock:                              # 3 half a hello
+            sock.sendall(Tls("bad.test").hello()[:40])
+        with tcp(web, 443) as sock:                              # 4 a denied name
+            sock.sendall(Tls("bad.test").hello())
+            fate(sock)
+        with tcp(web, 80) as sock:                               # 5 a denied Host
+            sock.sendall(b"GET / HTTP/1.1\\r\\nHost: bad.test\\r\\n\\r\\n")
+            fate(sock)
+        with tcp(web, 22) as sock:                               # 6 no name at all
+            fate(sock)
+        dns_udp(dns_query("bad.test"))                           # 7 a denied look-up
+        http("ok.test", 80, b"GET /hello HTTP/1.1\\r\\nHost: ok.test\\r\\nConnection: close\\r\\n\\r\\n")  # 8 an allowed look-up or two, and
+        http("gone.test", 80, b"GET / HTTP/1.1\\r\\nHost: gone.test\\r\\n\\r\\n")  # 9 a dial that fails
+        with tcp("raw.test", 9) as sock:                         # 10 allowed by port
+            sock.sendall(b"x")
+        with tcp("ok.test", 443) as sock:                        # 11 a handshake that the client gives up
+            sock.sendall(Tls("ok.test").hello())
+            sock.recv(1)
+        with tcp("ok.test", 443) as sock:                        # 12 not TLS
+            sock.sendall(b"hello there\\r\\n")
+            fate(sock)
+    """, v4("web"), user=who)
+    assert result.rc == 0, result
+    check_log(result.log)
+    decisions = result.of("decision", door="transparent")
+    assert len({record["conn"] for record in decisions}) == 11, result
+    found = [(record["verdict"], record["reason"]) for record in decisions]
+    denials = ["client_gone"] * 3 + ["not_allowed"] * 2 + ["no_name", "not_tls"]
+    assert sorted(reason for verdict, reason in found if verdict == "deny") == sorted(denials), result
+    assert [verdict for verdict, _ in found].count("allow") == 4
+    assert len(result.of("close")) == 4
+    assert [record["outcome"] for record in result.of("dial", host="gone.test")] == ["dns_failed"]
+    assert len(result.of("decision", door="dns", host="bad.test")) == 1
+    end = result.one("end")
+    assert end["accepts"] == 11 and end["syns"] == 11, result
+
+
+@pytest.mark.parametrize("length", [63, 253])
+def test_long_names_are_whole(lab, length):
+    name = ("a" * 63 + ".") * 3 + "b" * 61 if length == 253 else "n" * 58 + ".test"
+    assert len(name) == length
+    result = lab.python([], """
+        with tcp(sys.argv[2], 443) as sock:
+            sock.sendall(Tls(sys.argv[1]).hello())
+            fate(sock)
+    """, name, v4("web"))
+    assert result.one("decision", door="transparent")["host"] == name, result
+
+
+FORGERIES = [b'x"}\n{"v":1,"seq":9,"type":"end"}\n', b"\x1b[2J\x1b]0;title\x07", b"a\r\nb", b"\\u0000\\", b"\xff\xfe\x80", b"\0nul",
+             "ünï.test".encode(), b"y" * 250]
+
+
+@pytest.mark.parametrize("raw", FORGERIES, ids=range(len(FORGERIES)))
+def test_forging(lab, raw):
+    """Bytes that look like records or terminal commands: still a line an event, and nothing raw on the terminal."""
+    result = lab.python(["--verbose"], """
+        raw = bytes.fromhex(sys.argv[1])
+        server_name = bytes([0]) + len(raw).to_bytes(2, "big") + raw
+        extension = b"\\0\\0" + (len(server_name) + 2).to_bytes(2, "big") + len(server_name).to_bytes(2, "big") + server_name
+        body = b"\\3\\3" + bytes(32) + b"\\0" + b"\\0\\2\\x13\\1" + b"\\1\\0" + len(extension).to_bytes(2, "big") + extension
+        handshake = b"\\1" + len(body).to_bytes(3, "big") + body
+        with tcp(sys.argv[2], 443) as sock:
+            sock.sendall(b"\\x16\\3\\1" + len(handshake).to_bytes(2, "big") + handshake)
+            fate(sock)
+        with tcp(sys.argv[2], 80) as sock:
+            sock.sendall(b"GET /" + raw + b" HTTP/1.1\\r\\nHost: " + raw + b"\\r\\n\\r\\n")
+            fate(sock)
+        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        sock.sendto(dns_query("x.test") + raw, (dns_server(), 53))
+        sock.sendto(struct.pack("!6H", 7, 256, 1, 0, 0, 0) + bytes([min(len(raw), 63)]) + raw[:63] + b"\\0\\0\\1\\0\\1", (dns_server(), 53))
+        dns_udp(dns_query("last.test"))
+    """, raw.hex(), v4("web"))
+    assert result.rc == 0, result
+    records = check_log(result.log)
+    assert all(record["verdict"] == "deny" for record in records if record["type"] == "decision"), result
+    assert len({record["conn"] for record in records if record.get("door") == "transparent"}) == 2, result
+    assert all(character.isprintable() or character == "\n" for character in result.err), repr(result.err)
+
+
+def test_log_to_standard_output(lab, who):
+    result = lab.netgate(["--allow", "ok.test", "--log", "-"], ["true"], log=None, user=who)
+    kinds = [record["type"] for record in result.shown]
+    assert kinds == ["start", "end"], result
+
+
+def test_default_place(lab, who):
+    """A private file in the state directory (/var/log/netgate for root), whose path is printed."""
+    mounts = lab.host.mounts(tmpfs={"/var/log": "16m"})
+    result = lab.netgate(["--allow", "ok.test"], ["curl", "-sS", "https://ok.test/hello"], log=None, user=who, mounts=mounts)
+    (path,) = [line.partition("log: ")[2] for line in result.err.splitlines() if line.startswith("netgate: log: ")]
+    assert os.path.dirname(path) == (f"{lab.state(who)}/netgate" if who else "/var/log/netgate"), result
+    shown = subprocess.run(["nsenter", f"--mount={mounts.path}", "sh", "-c", 'stat -c "%a %u" "$1" && cat "$1"', "sh", path],
+                           capture_output=True, check=True, timeout=60).stdout
+    mode, _, text = shown.partition(b"\n")
+    assert mode.decode() == f"600 {who.uid if who else 0}"
+    copy = os.path.join(lab.folder, "copy.jsonl")
+    with open(copy, "wb") as out:
+        out.write(text)
+    check_log(copy)
+
+
+def test_log_is_appended(lab):
+    path = os.path.join(lab.folder, "twice.jsonl")
+    for _ in range(2):
+        assert lab.netgate([], ["true"], log=path).rc == 0
+    assert [record["type"] for record in read_log(path)] == ["start", "end"] * 2
+
+
+@pytest.mark.parametrize("path", ["/proc/version", "/nonexistent/log", "/dev/full", "."])
+def test_unusable_log(lab, path):
+    """No log, no job: the command does not start."""
+    result = lab.netgate(["--allow", "ok.test"], ["echo", "started"], log=path)
+    assert (result.rc, result.out) == (125, ""), result
+    assert result.err.startswith("netgate: ") and "log" in result.err, result
+
+
+def test_log_is_out_of_reach(lab, who):
+    """The command can neither read nor write its own log or the folder it lies in."""
+    result = lab.netgate([], ["sh", "-c", 'ls -l "$XDG_STATE_HOME"; cat "$XDG_STATE_HOME"/*; echo x >>"$1"', "sh", "LOG"],
+                         user=who)
+    assert '"type"' not in result.out, result
+    check_log(result.log)
+
+
+def test_full_disk(lab):
+    """When the log can't grow, nothing new is allowed; when it can again, a record says how many are missing."""
+    mounts = lab.host.mounts(tmpfs={"/mnt": "256k"})
+    inside = ["nsenter", f"--mount={mounts.path}"]
+    script = """
+        for line in sys.stdin:
+            with tcp("ok.test", 80) as sock:
+                sock.sendall(b"GET /hello HTTP/1.1\\r\\nHost: ok.test\\r\\nConnection: close\\r\\n\\r\\n")
+                status, headers, _ = response(sock.makefile("rb"))
+                show(status=status, reason=headers.get("x-netgate-reason"))
+    """
+    with lab.start(["--allow", "ok.test"], lab.script(script), log="/mnt/log", mounts=mounts,
+                   stdin=subprocess.PIPE) as running:
+        assert running.ask()["status"] == 200
+        subprocess.run([*inside, "sh", "-c", "cat /dev/zero >/mnt/filler"], stderr=subprocess.DEVNULL, timeout=60)
+        statuses = []
+        while not statuses or statuses[-1]["status"] == 200:
+            statuses.append(running.ask())
+            assert len(statuses) < 3000, "the log grows without end on a full disk"
+        served = len(lab.web.requests)
+        assert statuses[-1]["reason"] == "log_unavailable"
+        assert running.ask()["reason"] == "log_unavailable"
+        assert len(lab.web.requests) == served, "nothing leaves without a record"
+        subprocess.run([*inside, "rm", "/mnt/filler"], check=True, timeout=60)
+        assert running.ask()["status"] == 200
+        text = subprocess.run([*inside, "cat", f"/proc/{running.process.pid}/root/mnt/log"], capture_output=True,
+                              timeout=60).stdout
+        result = running.finish()
+    assert result.rc == 0, result
+    records = [json.loads(line) for line in text.decode().splitlines()]
+    assert [record["seq"] for record in records] == list(range(records[0]["seq"], records[0]["seq"] + len(records)))
+    gaps = [record for record in records if record["type"] == "gap"]
+    assert len(gaps) == 1 and gaps[0]["lost"] >= 2, gaps
+    allowed = [record for record in records if record["type"] == "decision" and record.get("door") == "transparent"
+               and record["verdict"] == "allow"]
+    assert len(allowed) == len(lab.web.requests)
+
+
+def test_killed_proxy_leaves_whole_lines(lab):
+    """kill -9 of the proxy after a decision: it is in the file."""
+    with lab.start(["--allow", "raw.test:4444"], lab.script("""
+        sock = tcp("raw.test", 4444)
+        sock.sendall(b"x")
+        show(connected=True)
+        fate(sock)
+    """)) as running:
+        running.next()
+        wait_for(lambda: lab.raw.of("mute")[0].received == 1, "the byte")
+        proxy = [pid for pid, name in running.processes().items() if name == "netgate" and pid != running.process.pid]
+        assert len(proxy) == 1, running.processes()
+        os.kill(proxy[0], 9)
+        result = running.finish()
+    assert result.rc == 125, result
+    assert result.one("decision", door="transparent")["verdict"] == "allow"
+
+
+def test_verify(lab):
+    """netgate verify: a whole log passes; a changed, removed, added or cut line does not."""
+    result = lab.netgate(["--allow", "ok.test"], ["sh", "-c", "curl -sS http://ok.test/hello; curl -s http://bad.test/"])
+    netgate = os.path.join(lab.programs(), "netgate")
+    good = subprocess.run([netgate, "verify", result.log], capture_output=True, text=True, timeout=60)
+    assert good.returncode == 0, good
+    with open(result.log) as log:
+        lines = log.readlines()
+    bad = {"changed": [line.replace("bad.test", "mad.test") for line in lines], "removed": lines[:2] + lines[3:],
+           "swapped": lines[:1] + lines[2:3] + lines[1:2] + lines[3:], "cut": lines[:-1] + [lines[-1][:-20]],
+           "added": lines[:-1] + [lines[-2], lines[-1]], "end missing": lines[:-1]}
+    for what, changed in bad.items():
+        path = os.path.join(lab.folder, "changed.jsonl")
+        with open(path, "w") as out:
+            out.writelines(changed)
+        done = subprocess.run([netgate, "verify", path], capture_output=True, text=True, timeout=60)
+        assert done.returncode != 0, (what, done)
+        assert done.stdout or done.stderr, what

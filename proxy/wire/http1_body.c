@@ -148,10 +148,16 @@ static enum state trailer_start(struct http1_body *b, uint8_t c)
 	return trailer_name(b, c);
 }
 
+/* The empty line at the end is not one. */
+static bool in_trailer_line(const struct http1_body *b, uint8_t c)
+{
+	return b->state == TRAILER_START ? c != '\r' : b->state > TRAILER_START && b->state <= TRAILER_LF;
+}
+
 /* The state behind byte `c`, which is not a chunk's data. */
 static enum state step(struct http1_body *b, uint8_t c)
 {
-	if (b->state >= TRAILER_START && b->state <= TRAILER_LF && ++b->trailer_len > HTTP1_TRAILER_MAX)
+	if (in_trailer_line(b, c) && ++b->trailer_len > HTTP1_TRAILER_MAX)
 		return BROKEN;
 	switch ((enum state)b->state) {
 	case CHUNK_SIZE:

@@ -73,6 +73,7 @@ static enum http1_error parse_absolute(struct http1_head *head, struct authority
 static enum http1_error parse_target(struct http1_head *head, bool connect, struct authority *a)
 {
 	*a = (struct authority){ 0 };
+	head->path = (struct http1_text){ head->target.p + head->target.len, 0 };
 	if (connect)
 		return parse_authority(head->target, a) && a->has_port ? HTTP1_ERROR_NONE : HTTP1_ERROR_HOST;
 	if (head->target.p[0] != '/' && !http1_text_exactly(head->target, "*"))

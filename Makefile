@@ -30,7 +30,7 @@ CFLAGS ?= -O2 -g
 CFLAGS_ALL := $(WARN) $(HARDEN) $(CFLAGS)
 LDFLAGS_ALL := -pie -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack -Wl,--as-needed $(LDFLAGS)
 
-NETGATE_LIBS := -levent_core -lssl -lcrypto -lyaml -lcares -lseccomp -lcap -lpsl -lidn2
+NETGATE_LIBS := -levent_core -lssl -lcrypto -lyaml -lcares -lseccomp -lcap -lpsl -lidn2 -lmnl
 SANDBOX_LIBS := -lmnl -lnftables -lseccomp -lcap
 TEST_LIBS    := -lcmocka $(NETGATE_LIBS) $(SANDBOX_LIBS)
 

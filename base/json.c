@@ -115,7 +115,7 @@ void json_texts(struct json *j, const char *key, char *const *texts, size_t max_
 	size_t n = 0, shown;
 
 	json_key(j, key, '[');
-	for (; texts[n] && n < max_items && max; n++) {
+	for (; n < max_items && max && texts[n]; n++) {
 		size_t len = strlen(texts[n]);
 
 		json_put(j, n ? ",\"" : "\"", n ? 2 : 1);

@@ -35,7 +35,7 @@ struct report_msg {
 enum monitor_type {
 	MONITOR_COUNTERS = 1, /* proxy → monitor, with the HANDOFF_NFT socket: read G's counters, please */
 	MONITOR_COUNTED,      /* monitor → proxy: `packets` and `bytes`, or `failed` */
-	MONITOR_FINISH,	      /* monitor → proxy: the sandbox is gone, `status` says how the command ended; record and exit */
+	MONITOR_FINISH,	      /* monitor → proxy: the sandbox is gone, `status` says how; record and exit */
 	MONITOR_REOPEN,	      /* monitor → proxy, with a descriptor: the log's new file */
 };
 

@@ -53,7 +53,8 @@ static void check_value(const char *text, size_t len, const uint8_t *in, size_t 
 			assert(text[i] == '\\');
 			i++;
 		}
-		assert(c == in[n++]);
+		assert(c == in[n]);
+		n++;
 	}
 	if (shown < in_len) {
 		assert(text[i] == '\\' && text[i + 1] == '+');

@@ -19,6 +19,7 @@
 
 static const struct timespec *pretended; /* NULL: the real time */
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the C library's names are reserved ones. */
 int clock_gettime(clockid_t id, struct timespec *ts)
 {
 	if (!pretended)

@@ -123,8 +123,43 @@ static void cuts(void **state)
 	assert_line(&j, "{\"k\":\"\"}\n");
 }
 
+static void arrays(void **state)
+{
+	static char *const none[] = { NULL };
+	static char *const texts[] = { "curl", "-d", "a\n\"b", "", NULL };
+	static const struct {
+		size_t max_items;
+		size_t max;
+		const char *want;
+	} cases[] = {
+		{ 9, 99, "[\"curl\",\"-d\",\"a\\\\x0a\\\"b\",\"\"]" },
+		{ 4, 11, "[\"curl\",\"-d\",\"a\\\\x0a\\\"b\",\"\"]" },
+		{ 4, 10, "[\"curl\",\"-d\",\"a\\\\x0a\\\"b\",\"\\\\+1\"]" },
+		{ 3, 99, "[\"curl\",\"-d\",\"a\\\\x0a\\\"b\",\"\\\\+1\"]" },
+		{ 9, 7, "[\"curl\",\"-d\",\"a\\\\+3\",\"\\\\+1\"]" },
+		{ 9, 4, "[\"curl\",\"\\\\+3\"]" },
+		{ 1, 3, "[\"cur\\\\+1\",\"\\\\+3\"]" },
+		{ 0, 99, "[\"\\\\+4\"]" },
+		{ 9, 0, "[\"\\\\+4\"]" },
+	};
+	struct json j = begun();
+
+	(void)state;
+	json_texts(&j, "k", none, 5, 99);
+	assert_line(&j, "{\"k\":[]}\n");
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		char want[128];
+
+		snprintf(want, sizeof(want), "{\"k\":%s}\n", cases[i].want);
+		j = begun();
+		json_texts(&j, "k", texts, cases[i].max_items, cases[i].max);
+		assert_line(&j, want);
+	}
+}
+
 static size_t build(char *buf, size_t cap)
 {
+	static char *const texts[] = { "a", "\n", "bcd", NULL };
 	struct endpoint e = { .addr = addr_v4(0xc0000201), .port = 443 };
 	struct json j;
 
@@ -132,6 +167,7 @@ static size_t build(char *buf, size_t cap)
 	json_u64(&j, "seq", 1234567);
 	json_bytes(&j, "host", "a\n\"\\\xff.test.bad", 14, 8);
 	json_bool(&j, "ech", true);
+	json_texts(&j, "cmd", texts, 2, 3);
 	json_endpoint(&j, "dst", &e);
 	return json_end(&j);
 }
@@ -172,8 +208,10 @@ static void full_stays_full(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(members), cmocka_unit_test(empty_object),	cmocka_unit_test(escapes),
-		cmocka_unit_test(cuts),	   cmocka_unit_test(every_buffer_size), cmocka_unit_test(full_stays_full),
+		cmocka_unit_test(members),	   cmocka_unit_test(empty_object),
+		cmocka_unit_test(escapes),	   cmocka_unit_test(cuts),
+		cmocka_unit_test(arrays),	   cmocka_unit_test(every_buffer_size),
+		cmocka_unit_test(full_stays_full),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,7 +30,7 @@ CFLAGS ?= -O2 -g
 CFLAGS_ALL := $(WARN) $(HARDEN) $(CFLAGS)
 LDFLAGS_ALL := -pie -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack -Wl,--as-needed $(LDFLAGS)
 
-NETGATE_LIBS := -levent_core -lssl -lcrypto -lyaml -lcares -lseccomp -lcap -lpsl -lidn2 -lmnl
+NETGATE_LIBS := -levent_core -lssl -lcrypto -lyaml -lcares -lseccomp -lcap -lpsl -lidn2 -lmnl -ljansson
 SANDBOX_LIBS := -lmnl -lnftables -lseccomp -lcap
 TEST_LIBS    := -lcmocka $(NETGATE_LIBS) $(SANDBOX_LIBS)
 
@@ -58,7 +58,7 @@ $(BUILD)/sandbox-net: $(call objects,obj,$(SANDBOX_SRC))
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ $(SANDBOX_LIBS)
 
 # One probe for every library's header, so that a missing one is named together with its cure.
-HEADERS := event2/event.h openssl/ssl.h yaml.h ares.h seccomp.h sys/capability.h libpsl.h idn2.h libmnl/libmnl.h \
+HEADERS := event2/event.h jansson.h openssl/ssl.h yaml.h ares.h seccomp.h sys/capability.h libpsl.h idn2.h libmnl/libmnl.h \
 	nftables/libnftables.h
 
 $(BUILD)/headers:

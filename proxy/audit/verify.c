@@ -21,6 +21,7 @@
 
 #define JOB_MAX	 512 /* bytes of an escaped job name, more than any record has */
 #define TIME_MAX 32
+#define WHAT_MAX 160 /* a description of what is wrong */
 
 struct run {
 	char job[JOB_MAX];
@@ -106,24 +107,25 @@ static void report_unfinished(struct verifier *v, const struct run *run)
 	v->unfinished++;
 }
 
-/* A run for a start record: in the place of the job's former run, which then has no end. NULL when there are too many. */
-static struct run *begin_run(struct verifier *v, const struct parsed *p)
+/* A run that begins at the present line; in the place of the job's former run, if there is one. NULL when there are too many. */
+static struct run *place_run(struct verifier *v, const struct parsed *p)
 {
-	struct run *run = find_run(v, p->job);
 	const char *began = json_string_value(json_object_get(p->object, "time"));
+	struct run *run = find_run(v, p->job);
 
-	if (run)
-		report_unfinished(v, run);
-	else if (v->n_runs == VERIFY_RUNS_MAX)
+	if (!run && v->n_runs == VERIFY_RUNS_MAX) {
+		err_set(v->err, "more than %d unfinished runs at line %" PRIu64, VERIFY_RUNS_MAX, v->line_no);
 		return NULL;
-	else
+	}
+	if (!run)
 		run = &v->runs[v->n_runs++];
 	*run = (struct run){ .first_line = v->line_no };
 	snprintf(run->job, sizeof(run->job), "%s", p->job);
 	snprintf(run->began, sizeof(run->began), "%s", began ? began : "?");
-	if (chain_begin(v->chain, run->head))
-		return NULL;
-	return run;
+	if (!chain_begin(v->chain, run->head))
+		return run;
+	err_set(v->err, "out of memory");
+	return NULL;
 }
 
 /* At an end record: the head it carries must be the one before it. */
@@ -153,30 +155,47 @@ static void break_run(struct verifier *v, struct run *run, const char *what)
 	report_broken(v, run->job, what);
 }
 
+/* The run that a record belongs to: a start begins it, anything else must follow one. NULL is an error. */
+static struct run *run_of(struct verifier *v, const struct parsed *p)
+{
+	bool starts = !strcmp(p->type, "start");
+	struct run *run = find_run(v, p->job);
+
+	if (run && starts)
+		report_unfinished(v, run);
+	if (run && !starts)
+		return run;
+	run = place_run(v, p);
+	if (run && !starts)
+		break_run(v, run, "a record outside any run: its start, or an earlier file of the log, is missing");
+	return run;
+}
+
+/* What contradicts the run in this record, or NULL. */
+static const char *contradiction(const struct run *run, const struct parsed *p, char buf[static WHAT_MAX])
+{
+	if (p->seq != run->seq + 1)
+		snprintf(buf, WHAT_MAX, "seq %" PRIu64 " where %" PRIu64 " was due", p->seq, run->seq + 1);
+	else if (!strcmp(p->type, "end") && !end_agrees(run, p))
+		snprintf(buf, WHAT_MAX, "a line from %" PRIu64 " on was changed: the head of the chain is another",
+			 run->first_line);
+	else
+		return NULL;
+	return buf;
+}
+
 static int take_record(struct verifier *v, const struct parsed *p, const char *line, size_t len)
 {
-	bool ends = !strcmp(p->type, "end");
-	struct run *run;
-	char what[160];
+	struct run *run = run_of(v, p);
+	char buf[WHAT_MAX];
+	const char *what;
 
-	run = !strcmp(p->type, "start") ? begin_run(v, p) : find_run(v, p->job);
-	if (!run && !strcmp(p->type, "start"))
-		return err_set(v->err, "more than %d unfinished runs at line %" PRIu64, VERIFY_RUNS_MAX, v->line_no);
-	if (!run) {
-		report_broken(v, p->job,
-			      "a record outside any run: its start, or an earlier file of the log, is missing");
-		return 0;
-	}
+	if (!run)
+		return -1;
 	if (run->broken)
 		return 0;
-	if (p->seq != run->seq + 1) {
-		snprintf(what, sizeof(what), "seq %" PRIu64 " where %" PRIu64 " was due", p->seq, run->seq + 1);
-		break_run(v, run, what);
-		return 0;
-	}
-	if (ends && !end_agrees(run, p)) {
-		snprintf(what, sizeof(what), "a line from %" PRIu64 " on was changed: the head of the chain is another",
-			 run->first_line);
+	what = contradiction(run, p, buf);
+	if (what) {
 		break_run(v, run, what);
 		return 0;
 	}
@@ -185,7 +204,7 @@ static int take_record(struct verifier *v, const struct parsed *p, const char *l
 	run->seq = p->seq;
 	run->last_line = v->line_no;
 	look_for_head(v, run);
-	if (ends) {
+	if (!strcmp(p->type, "end")) {
 		report_run(v, run, "OK", "");
 		v->finished++;
 		forget_run(v, run);

@@ -2,7 +2,7 @@
 /*
  * Fuzzes the NFLOG message parser and what follows it: each packet lies inside
  * the datagram, the parser always moves on, and each payload goes through the packet parser.
- * links: proxy/audit/nflog.c proxy/wire/packet.c
+ * links: proxy/audit/nflog.c proxy/wire/packet.c base/addr.c
  */
 #include "proxy/audit/nflog.h"
 

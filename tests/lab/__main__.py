@@ -17,7 +17,7 @@ def main():
         env = lab.environment(workspace, user)
         env["PATH"] = f"{lab.programs()}:{env['PATH']}"
         command = args[1 if user else 0 :] or ["bash", "--norc"]
-        return subprocess.call(lab.host.command(command, user), cwd=workspace, env=env)
+        return subprocess.call(lab.host.command(command, user, cwd=workspace), env=env)
 
 
 sys.exit(main())

@@ -10,6 +10,7 @@ ETH_P_ALL = 3
 SOL_PACKET, PACKET_STATISTICS, PACKET_OUTGOING = 263, 6, 4
 SO_RCVBUFFORCE, SO_TIMESTAMPNS = 33, 35
 BUFFER = 64 << 20
+MLD_ROUTERS = "ff02::16"  # the host's kernel reports its own multicast groups there, at times of its choice
 PROTOCOLS = {1: "icmp", 6: "tcp", 17: "udp", 58: "icmpv6"}
 
 
@@ -77,7 +78,9 @@ class Capture:
             if address[2] == PACKET_OUTGOING:  # the internet's own replies
                 continue
             seconds, nanoseconds = struct.unpack("qq", ancillary[0][2][:16])
-            self.packets.append(parse(frame, seconds + nanoseconds / 1e9))
+            packet = parse(frame, seconds + nanoseconds / 1e9)
+            if packet.dst != MLD_ROUTERS:
+                self.packets.append(packet)
         return self.packets
 
     def stop(self):

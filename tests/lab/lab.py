@@ -32,6 +32,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 NET4, NET6 = "203.0.114", "2a0f:1ab:0"
 # Last number of each server's address: 203.0.114.N and 2a0f:1ab:0:2::N.
 HOSTS = {"dns": 53, "web": 80, "h2": 81, "raw": 90, "ssh": 22, "other": 85}
+UDP_ECHO = 5000  # the port of "raw" that sends datagrams back
 DEAD = 66  # routed to the internet, and nothing there answers
 METADATA = "169.254.169.254"
 
@@ -97,8 +98,10 @@ class Host:
             self._mounts[key] = MountNS({"/etc/resolv.conf": path}, tmpfs)
         return self._mounts[key]
 
-    def command(self, argv, user=None, mounts=None):
-        command = ["nsenter", f"--net={self.net.path}", f"--mount={(mounts or self.mounts()).path}", "--wdns=."]
+    def command(self, argv, user=None, mounts=None, cwd=None):
+        """The words that run `argv` on this host; with subprocess's own `cwd` the directory would be one of another mount."""
+        command = ["nsenter", f"--net={self.net.path}", f"--mount={(mounts or self.mounts()).path}",
+                   f"--wdns={cwd or self.lab.folder}"]
         if user:
             command += ["setpriv", f"--reuid={user.uid}", f"--regid={user.gid}", "--init-groups", "--"]
         return command + list(argv)
@@ -191,11 +194,13 @@ class Lab:
         self.web.listen(self.inet, v4("web"), port=8443, tls=True)
         self.metadata = self._own(Web(self._loop, self.ca))
         self.metadata.listen(self.inet, METADATA, port=80)
+        self.metadata.files["/latest/meta-data/"] = b"iam/security-credentials/\n"
 
     def _start_raw(self):
         self.raw = self._own(Raw(self._loop))
         for service, port in PORTS.items():
             self.raw.listen(self.inet, getattr(self.raw, service), v4("raw"), v6("raw"), port=port)
+        self.raw.listen_udp(self.inet, v4("raw"), v6("raw"), port=UDP_ECHO)
 
     def start_ssh(self):
         """An SSH server at ssh.test; made when first asked for."""
@@ -255,9 +260,9 @@ class Lab:
     def programs(self):
         """A folder that everyone can read with this build's netgate and sandbox-net."""
         folder = os.path.join(self.folder, "bin")
-        if not os.path.exists(folder):
-            os.mkdir(folder)
-            for name in ("netgate", "sandbox-net"):
+        for name in ("netgate", "sandbox-net"):
+            if not os.path.exists(os.path.join(folder, name)):
+                os.makedirs(folder, exist_ok=True)
                 shutil.copy(os.path.join(self.build, name), folder)
         return folder
 
@@ -297,7 +302,7 @@ class Lab:
         if command is not None:
             argv += ["--", *command]
         host = host or self.host
-        process = subprocess.Popen(host.command(argv, user, mounts or host.mounts(resolv)), cwd=workspace, env=environment,
+        process = subprocess.Popen(host.command(argv, user, mounts or host.mounts(resolv), workspace), env=environment,
                                    stdin=subprocess.DEVNULL if stdin is None else stdin, stdout=stdout, stderr=stderr)
         return Running(process, log, mark, argv)
 
@@ -319,7 +324,7 @@ class Lab:
         """Runs a command on the host without netgate: what the lab itself lets through."""
         kwargs = {"timeout": 120, "errors": "replace"} | kwargs
         return subprocess.run((host or self.host).command(command, user), capture_output=True, text=True,
-                              cwd=self.folder, env=self.environment(None, user), **kwargs)
+                              env=self.environment(None, user), **kwargs)
 
     def state(self, user=None):
         """The user's XDG_STATE_HOME, where the logs go too."""

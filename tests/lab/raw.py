@@ -36,6 +36,18 @@ class Raw:
                 sock = socket.create_server((address, port), family=family, backlog=1024)
             self._servers.append(self._loop.call(asyncio.start_server(self._wrap(handler), sock=sock)))
 
+    def listen_udp(self, namespace, *addresses, port):
+        """Sends each datagram back."""
+        for address in addresses:
+            with namespace.inside():
+                sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM)
+                sock.bind((address, port))
+            self._servers.append(self._loop.call(self._start_udp(sock)))
+
+    @staticmethod
+    async def _start_udp(sock):
+        return (await asyncio.get_running_loop().create_datagram_endpoint(_UdpEcho, sock=sock))[0]
+
     def close(self):
         for server in self._servers:
             self._loop.loop.call_soon_threadsafe(server.close)
@@ -138,6 +150,14 @@ class Raw:
             row = struct.pack("!H", 1) + b"echo\0" + struct.pack("!IHIhiH", 0, 0, 25, -1, -1, 0)
             writer.write(message(b"T", row) + message(b"D", struct.pack("!HI", 1, len(text)) + text) +
                          message(b"C", b"SELECT 1\0") + ready)
+
+
+class _UdpEcho(asyncio.DatagramProtocol):
+    def connection_made(self, transport):
+        self.transport = transport
+
+    def datagram_received(self, data, peer):
+        self.transport.sendto(data, peer)
 
 
 class Ssh:

@@ -94,6 +94,7 @@ struct audit_decision {
 	const char *qtype; /* DNS: "A", "AAAA", … or "TYPE65" */
 };
 
+/* A verdict. When an allow can't be recorded it must not take effect. */
 int audit_decision(struct audit *a, const struct audit_decision *d);
 
 /*
@@ -124,6 +125,7 @@ struct audit_drop {
 	uint64_t count, bytes;
 };
 
+/* Packets that were dropped. On an error the caller keeps the count and comes back with it. */
 int audit_drop(struct audit *a, const struct audit_drop *d);
 
 struct audit_end {

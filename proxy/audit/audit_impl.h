@@ -70,6 +70,7 @@ int record_write(struct audit *a, struct record *r);
 /* The host that a decision is about: the one to dial, or for a denial the most specific one seen; NULL when none was. */
 const struct name *decision_host(const struct audit_decision *d, enum name_from *from);
 
+/* The words of records. */
 const char *door_word(enum door door);
 const char *close_end_word(enum close_end end);
 

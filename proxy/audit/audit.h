@@ -99,8 +99,8 @@ int audit_decision(struct audit *a, const struct audit_decision *d);
 
 /*
  * One address that was tried, or a lookup that failed (`peer` then
- * ADDR_NONE). `reason`: CONNECTED, CONNECT_FAILED, DNS_FAILED or
- * PRIVATE_ADDRESS; `detail`: an errno name, a DNS error, or the address that an IPv6 one decodes to; or NULL.
+ * ADDR_NONE). `reason`: CONNECTED, CONNECT_FAILED, DNS_FAILED, PRIVATE_ADDRESS
+ * or DENIED_BY_RULE; `detail`: an errno name, a DNS error, why the address is refused; or NULL.
  */
 int audit_dial(struct audit *a, uint64_t conn, const struct name *host, const struct endpoint *peer, enum reason reason,
 	       const char *detail);

@@ -74,6 +74,12 @@ static struct tally_key dial_key(const struct name *host, const struct addr *add
 	return (struct tally_key){ .kind = TALLY_DIAL, .proto = "", .what = host ? host->s : addr_format(addr, text) };
 }
 
+/* True for what netgate itself refuses to dial. */
+static bool is_refusal(enum reason reason)
+{
+	return reason == REASON_PRIVATE_ADDRESS || reason == REASON_DENIED_BY_RULE;
+}
+
 void summary_dial(struct audit *a, uint64_t conn, const struct name *host, const struct endpoint *peer,
 		  enum reason reason, const char *detail)
 {
@@ -86,8 +92,8 @@ void summary_dial(struct audit *a, uint64_t conn, const struct name *host, const
 	e = tally_get(a->tally, &key, 0);
 	if (!e)
 		return;
-	/* An address that was refused says less than one that was tried: other addresses of the name failed on their own. */
-	if (e->conn == conn && e->why == REASON_CONNECT_FAILED && reason == REASON_PRIVATE_ADDRESS)
+	/* An address that was refused says less than one that was tried and failed on its own. */
+	if (e->conn == conn && e->why == REASON_CONNECT_FAILED && is_refusal(reason))
 		return;
 	e->conn = conn;
 	e->why = reason;
@@ -107,7 +113,7 @@ static struct tally_entry *failed_entry(struct audit *a, struct tally_key *key, 
 	struct tally_entry *e;
 
 	key->reason = dial ? dial->why : REASON_CONNECT_FAILED;
-	key->kind = key->reason == REASON_PRIVATE_ADDRESS ? TALLY_DENIED : TALLY_FAILED;
+	key->kind = is_refusal(key->reason) ? TALLY_DENIED : TALLY_FAILED;
 	e = tally_get(a->tally, key, 1);
 	if (e)
 		tally_text(&e->detail, detail);

@@ -110,6 +110,8 @@ static void failures(void **state)
 	audit_dial(b.audit, 4, audit_bench_name("two.test"), &peer, REASON_CONNECT_FAILED, "ETIMEDOUT");
 	audit_dial(b.audit, 4, audit_bench_name("two.test"), &peer, REASON_CONNECTED, NULL);
 	close_conn(&b, 4, "two.test", "198.18.0.4:443", 1, 2, CLOSE_UPSTREAM);
+	audit_dial(b.audit, 6, audit_bench_name("cut.test"), &peer, REASON_DENIED_BY_RULE, "--deny 10.0.0.0/8");
+	close_conn(&b, 6, "cut.test", "198.18.0.5:443", 0, 0, CLOSE_CONNECT_FAILED);
 	/* An address rule. */
 	audit_dial(b.audit, 5, NULL, &peer, REASON_CONNECT_FAILED, "EHOSTUNREACH");
 	close_conn(&b, 5, NULL, "10.2.0.5:443", 0, 0, CLOSE_CONNECT_FAILED);

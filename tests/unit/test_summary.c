@@ -122,7 +122,8 @@ static void failures(void **state)
 		"netgate: allowed  two.test:443    1 connection  1 B up, 2 B down\n"
 		"netgate: failed   10.2.0.5:443    1 connection  connect_failed (10.2.0.5:443, EHOSTUNREACH)\n"
 		"netgate: denied   inner.test:443  1 attempt     private_address (10.2.0.5:443, 10.0.0.0/8 "
-		"private-use)\n");
+		"private-use)\n"
+		"netgate: denied   cut.test:443    1 attempt     denied_by_rule (10.2.0.5:443, --deny 10.0.0.0/8)\n");
 	audit_bench_close(&b);
 }
 

@@ -67,6 +67,7 @@ struct dns_query {
  */
 enum parse dns_query_parse(const uint8_t *p, size_t len, struct dns_query *query, bool *silent);
 
+/* RFC 1035 §4.1.1; 0 is a standard query. */
 static inline unsigned dns_query_opcode(const struct dns_query *query)
 {
 	return query->flags >> 11 & 15;

@@ -17,6 +17,7 @@ extern enum http1_error error;
 enum parse request(const char *s, size_t n);
 enum parse response(const char *s, size_t n, const char *method);
 
+/* These very bytes. */
 void assert_text(struct http1_text t, const char *want);
 
 /* A good request, all of `s`; a bad one with this error. */

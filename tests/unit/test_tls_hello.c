@@ -289,68 +289,69 @@ static void long_alpn_is_cut(void **state)
 	assert_parses("ok.test", want, false);
 }
 
+static const struct {
+	const char *what;
+	struct hello_spec s;
+} malformed[] = {
+	{ "not a ClientHello", { .type = 2 } },
+	{ "version", { .version = 2 } },
+	{ "DTLS version", { .version = 0xfe } },
+	{ "session id of 33 bytes", { .session = 33 } },
+	{ "session id too long", { .lie_session = 1 } },
+	{ "session id too long for the message", { .lie_session = 32 } },
+	{ "no ciphers", { .no_ciphers = true } },
+	{ "odd ciphers", { .ciphers_odd = 1 } },
+	{ "ciphers too short", { .lie_ciphers = -2 } },
+	{ "ciphers too long", { .lie_ciphers = 2 } },
+	{ "ciphers far too long", { .lie_ciphers = 0x7000 } },
+	{ "no compression", { .no_compression = true } },
+	{ "no null compression", { .compression = 1 } },
+	{ "compression too long", { .lie_compression = 1 } },
+	{ "extensions one too long", { .lie_extensions = 1 } },
+	{ "extensions one too short", { .lie_extensions = -1 } },
+	{ "a byte behind the extensions", { .behind_extensions = 1 } },
+	{ "a byte where extensions should be", { .no_extensions = true, .behind_extensions = 1 } },
+	{ "extension one too long", { .lie_ext = 1 } },
+	{ "extension one too short", { .lie_ext = -1 } },
+	{ "extension as long as it gets", { .lie_ext = 0xfff0 } },
+	{ "name list one too long", { .lie_list = 1 } },
+	{ "name list one too short", { .lie_list = -1 } },
+	{ "name one too long", { .lie_name = 1 } },
+	{ "name one too short", { .lie_name = -1 } },
+	{ "name as long as it gets", { .lie_name = 0xfff0 } },
+	{ "empty name", { .sni = "EMPTY" } },
+	{ "name of another type", { .name_type = 1 } },
+	{ "two names", { .names_twice = true } },
+	{ "a byte behind the name", { .behind_list = 1 } },
+	{ "three bytes behind the name", { .behind_list = 3 } },
+	{ "a byte behind the list", { .behind_sni = 1 } },
+	{ "two server_name extensions", { .sni_twice = true } },
+	{ "an extension twice", { .grease_twice = true } },
+	{ "an extension twice, far apart", { .grease = 200, .grease_twice = true } },
+	{ "too many extensions", { .grease = 254 } },
+	{ "empty ALPN", { .alpn = "" } },
+	{ "ALPN list one too long", { .alpn = "h2", .lie_alpn_list = 1 } },
+	{ "ALPN list one too short", { .alpn = "h2", .lie_alpn_list = -1 } },
+	{ "ALPN name too long", { .alpn = "h2", .lie_alpn = 1 } },
+	{ "ALPN name too short", { .alpn = "h2", .lie_alpn = -1 } },
+	{ "empty ALPN name", { .alpn = "h2  x" } },
+	{ "ALPN name far too long", { .alpn = "h2", .lie_alpn = 200 } },
+};
+
 /* Each of these is refused in one record, in two and in records of one byte. */
 static void malformed_messages(void **state)
 {
-	static const struct {
-		const char *what;
-		struct hello_spec s;
-	} cases[] = {
-		{ "not a ClientHello", { .type = 2 } },
-		{ "version", { .version = 2 } },
-		{ "DTLS version", { .version = 0xfe } },
-		{ "session id of 33 bytes", { .session = 33 } },
-		{ "session id too long", { .lie_session = 1 } },
-		{ "session id too long for the message", { .lie_session = 32 } },
-		{ "no ciphers", { .no_ciphers = true } },
-		{ "odd ciphers", { .ciphers_odd = 1 } },
-		{ "ciphers too short", { .lie_ciphers = -2 } },
-		{ "ciphers too long", { .lie_ciphers = 2 } },
-		{ "ciphers far too long", { .lie_ciphers = 0x7000 } },
-		{ "no compression", { .no_compression = true } },
-		{ "no null compression", { .compression = 1 } },
-		{ "compression too long", { .lie_compression = 1 } },
-		{ "extensions one too long", { .lie_extensions = 1 } },
-		{ "extensions one too short", { .lie_extensions = -1 } },
-		{ "a byte behind the extensions", { .behind_extensions = 1 } },
-		{ "a byte where extensions should be", { .no_extensions = true, .behind_extensions = 1 } },
-		{ "extension one too long", { .lie_ext = 1 } },
-		{ "extension one too short", { .lie_ext = -1 } },
-		{ "extension as long as it gets", { .lie_ext = 0xfff0 } },
-		{ "name list one too long", { .lie_list = 1 } },
-		{ "name list one too short", { .lie_list = -1 } },
-		{ "name one too long", { .lie_name = 1 } },
-		{ "name one too short", { .lie_name = -1 } },
-		{ "name as long as it gets", { .lie_name = 0xfff0 } },
-		{ "empty name", { .sni = "EMPTY" } },
-		{ "name of another type", { .name_type = 1 } },
-		{ "two names", { .names_twice = true } },
-		{ "a byte behind the name", { .behind_list = 1 } },
-		{ "three bytes behind the name", { .behind_list = 3 } },
-		{ "a byte behind the list", { .behind_sni = 1 } },
-		{ "two server_name extensions", { .sni_twice = true } },
-		{ "an extension twice", { .grease_twice = true } },
-		{ "an extension twice, far apart", { .grease = 200, .grease_twice = true } },
-		{ "too many extensions", { .grease = 254 } },
-		{ "empty ALPN", { .alpn = "" } },
-		{ "ALPN list one too long", { .alpn = "h2", .lie_alpn_list = 1 } },
-		{ "ALPN list one too short", { .alpn = "h2", .lie_alpn_list = -1 } },
-		{ "ALPN name too long", { .alpn = "h2", .lie_alpn = 1 } },
-		{ "ALPN name too short", { .alpn = "h2", .lie_alpn = -1 } },
-		{ "empty ALPN name", { .alpn = "h2  x" } },
-		{ "ALPN name far too long", { .alpn = "h2", .lie_alpn = 200 } },
-	};
 	static const struct tls_hello none;
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(cases); i++) {
+	for (size_t i = 0; i < COUNT(malformed); i++) {
 		struct tls_hello hello;
 
-		build(&cases[i].s);
+		build(&malformed[i].s);
 		for (size_t way = 0; way < 3; way++) {
 			split(way == 2 ? 1 : way ? 60 : HELLO_RECORD_MAX, way == 2 ? 1 : HELLO_RECORD_MAX);
 			if (parse(stream.n, &hello) != PARSE_BAD)
-				fail_msg("not refused: %s, way %zu", cases[i].what, way);
+				fail_msg("not refused: %s, way %zu", malformed[i].what, way);
 			assert_memory_equal(&hello, &none, sizeof(none));
 		}
 	}

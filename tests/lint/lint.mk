@@ -35,7 +35,7 @@ lint-cppcheck:
 # One file a run, so that they run side by side, and only those that changed (or all, when a header did).
 LINT_TIDY := $(LINT_SRC:%.c=$(BUILD)/tidy/%.ok)
 lint-tidy: $(LINT_TIDY)
-$(LINT_TIDY): $(BUILD)/tidy/%.ok: %.c .clang-tidy $(LINT_HDR)
+$(LINT_TIDY): $(BUILD)/tidy/%.ok: %.c .clang-tidy tests/.clang-tidy $(LINT_HDR)
 	@mkdir -p $(@D)
 	@echo "  TIDY    $<"
 	$(Q)$(CLANG_TIDY) --quiet $< -- $(CPPFLAGS_ALL) 2>$@.log || { grep -v ' warnings\? generated' $@.log; exit 1; }

@@ -2,7 +2,8 @@
 /*
  * The byte queue. One buffer that grows by doubling up to the stated maximum;
  * consumed space at its front is won back by moving what is left, so the cost
- * of an append is bounded by that maximum and no memory goes beyond it.
+ * of an append is bounded by that maximum, and so is the memory (but for the
+ * first BYTES_FIRST bytes).
  */
 #include "base/bytes.h"
 

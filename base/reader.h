@@ -19,10 +19,10 @@ struct reader {
 	bool bad;	  /* a read went past the end */
 };
 
-/* A reader over `len` bytes at `p`, which stay the caller's; `p` may be NULL when there are none. */
+/* A reader over `len` bytes at `p`, which stay the caller's. Where `p` is NULL there is nothing to read. */
 static inline struct reader reader_over(const void *p, size_t len)
 {
-	return (struct reader){ .p = len ? p : (const uint8_t *)"", .left = len, .bad = false };
+	return (struct reader){ .p = p ? p : (const uint8_t *)"", .left = p ? len : 0, .bad = false };
 }
 
 /* The next `n` bytes as a reader of their own; an empty bad one when there are fewer. */

@@ -86,6 +86,9 @@ static void huge_and_zero_lengths(void **state)
 	assert_int_equal(r.left, sizeof(input));
 	sub = reader_take(&r, SIZE_MAX);
 	assert_true(sub.bad && r.bad);
+	r = reader_over(NULL, 5);
+	assert_int_equal(reader_u8(&r), 0);
+	assert_true(r.bad);
 	r = reader_over(NULL, 0);
 	assert_true(reader_done(&r));
 	sub = reader_take(&r, 0);

@@ -31,17 +31,23 @@ struct verdict {
 	enum reason reason;		/* RULE or AUDIT_MODE when allowed */
 	enum reason would;		/* with AUDIT_MODE: the denial it would have been; else REASON_NONE */
 	const struct policy_rule *rule; /* the rule that decided; NULL when none did. Borrowed from the policy */
-	const struct name *host;	/* the name to dial, one of request.names; NULL: dial request.dst */
+	const struct name *host;	/* one of request.names. Allowed: the one to dial; NULL: dial request.dst.
+					   Denied: the one that was refused; NULL: it was the address */
 	enum name_from name_from;	/* where `host` was seen; meaningless when it is NULL */
-	bool any_bytes;			/* the rule says "/tcp": do not look into the bytes */
+	bool any_bytes;			/* "/tcp" for each name seen: do not look into the bytes */
 };
 
 /*
- * Decides. Deny beats allow; every name seen must be allowed. On 443 only
+ * Decides. Deny beats allow; every name seen must be allowed, and the first
+ * that is not, in the order of enum name_from, gives the reason. Of several
+ * allow rules that let the request through, one with "/tcp" decides before one
+ * with `addresses:` before the others, and among equals the most specific one. On 443 only
  * PROTO_TLS and on 80 only PROTO_HTTP is allowed unless the rule names the
  * port with "/tcp"; on another port that a rule names, any protocol is. A name
  * that is allowed on other ports only is PORT_NOT_ALLOWED; one with another
- * protocol than its port asks is NOT_TLS or NOT_HTTP.
+ * protocol than its port asks is NOT_TLS or NOT_HTTP; the verdict's rule is
+ * then the one that comes nearest. With no name the destination's address rules decide in
+ * the same way, and NO_NAME means that none has the address.
  * Audit mode turns NOT_ALLOWED, PORT_NOT_ALLOWED and NO_NAME into an allow
  * with reason AUDIT_MODE; an explicit deny stays a deny.
  */

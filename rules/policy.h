@@ -70,7 +70,21 @@ size_t policy_warnings(const struct policy *p, void (*warn)(void *arg, const cha
 const char *policy_rule_label(const struct policy *p, const struct policy_rule *rule,
 			      char buf[static POLICY_RULE_LABEL_MAX]);
 
-/* True when the rule lets its own name resolve into `a` although the guard refuses such addresses (`addresses:`). */
+/*
+ * True when the rule lets `a` be dialled although the guard refuses such
+ * addresses: it is in an `addresses:` prefix of a name's rule, or in an address
+ * rule's own prefix. A prefix that is only wide does not count: not one wider
+ * than /8 (IPv4) or /32 (IPv6), and for a special-purpose address only one inside that
+ * special range (10.2.0.0/16 exempts 10.2.0.1, 0.0.0.0/0 exempts nothing).
+ * False for a NULL rule.
+ */
 bool policy_rule_exempts(const struct policy *p, const struct policy_rule *rule, const struct addr *a);
+
+/*
+ * True when a deny rule refuses this address and port, whatever name resolved
+ * to it; each IPv4 address that an IPv6 one embeds counts too. `*rule` (if
+ * `rule` is not NULL) gets that rule. To be asked for each address before it is dialled.
+ */
+bool policy_denies_addr(const struct policy *p, const struct addr *a, uint16_t port, const struct policy_rule **rule);
 
 #endif

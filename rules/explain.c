@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Explains by asking: the request is made up as a front door would see it, and
+ * goes through the same match() as the real ones.
+ */
+#include "rules/explain.h"
+
+#include <string.h>
+
+#include "base/digits.h"
+#include "base/err.h"
+#include "rules/hint.h"
+#include "rules/match.h"
+#include "rules/policy_rep.h"
+
+struct scheme {
+	const char *name;
+	uint16_t port;
+	enum proto proto; /* what the client says on that port */
+};
+
+static const struct scheme schemes[] = {
+	{ "amqp", 5672, PROTO_ANY },	   { "amqps", 5671, PROTO_TLS }, { "ftp", 21, PROTO_ANY },
+	{ "ftps", 990, PROTO_TLS },	   { "git", 9418, PROTO_ANY },	 { "git+ssh", 22, PROTO_ANY },
+	{ "http", 80, PROTO_HTTP },	   { "https", 443, PROTO_TLS },	 { "imap", 143, PROTO_ANY },
+	{ "imaps", 993, PROTO_TLS },	   { "ldap", 389, PROTO_ANY },	 { "ldaps", 636, PROTO_TLS },
+	{ "mongodb", 27017, PROTO_ANY },   { "mqtt", 1883, PROTO_ANY },	 { "mqtts", 8883, PROTO_TLS },
+	{ "mysql", 3306, PROTO_ANY },	   { "nats", 4222, PROTO_ANY },	 { "postgres", 5432, PROTO_ANY },
+	{ "postgresql", 5432, PROTO_ANY }, { "redis", 6379, PROTO_ANY }, { "rediss", 6379, PROTO_TLS },
+	{ "rsync", 873, PROTO_ANY },	   { "sftp", 22, PROTO_ANY },	 { "smtp", 25, PROTO_ANY },
+	{ "smtps", 465, PROTO_TLS },	   { "ssh", 22, PROTO_ANY },	 { "svn", 3690, PROTO_ANY },
+	{ "wss", 443, PROTO_TLS },
+};
+
+/* What is asked about. */
+struct target {
+	bool has_name;
+	struct name name;
+	struct addr addr;
+	uint16_t port;	/* 0: none was given */
+	bool has_proto; /* the URL's scheme says it */
+	enum proto proto;
+};
+
+static const struct scheme *find_scheme(const char *text, size_t len)
+{
+	for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes); i++) {
+		if (strlen(schemes[i].name) == len && strncasecmp(schemes[i].name, text, len) == 0)
+			return &schemes[i];
+	}
+	return NULL;
+}
+
+/* HOST, HOST:PORT, ADDR:PORT, [IP6]:PORT: the authority of a URL, and what may stand alone. */
+static int parse_authority(const char *text, size_t len, struct target *t, struct err *err)
+{
+	const char *colon = memrchr(text, ':', len);
+	char quoted[ENTRY_QUOTE_MAX];
+	struct endpoint e;
+	uint32_t port = 0;
+
+	if (endpoint_parse(text, len, t->port, &e) == 0) {
+		t->addr = e.addr;
+		t->port = e.port;
+		return 0;
+	}
+	if (len > 2 && text[0] == '[' && text[len - 1] == ']')
+		return addr_parse(text + 1, len - 2, &t->addr) == 0 && t->addr.family == ADDR_V6
+			       ? 0
+			       : err_set(err,
+					 "%s: brackets are for IPv6 addresses; write [2001:db8::1]:443, or HOST:PORT",
+					 entry_quote(text, len, quoted));
+	if (colon) {
+		if (digits_parse(colon + 1, len - (size_t)(colon + 1 - text), UINT16_MAX, &port) || port == 0)
+			return err_set(err, "%s: no port after the ':'; write HOST:PORT, with a port from 1 to 65535",
+				       entry_quote(text, len, quoted));
+		t->port = (uint16_t)port;
+		len = (size_t)(colon - text);
+	}
+	t->has_name = true;
+	return entry_parse_name(text, len, &t->name, err);
+}
+
+static int parse_url(const char *what, const char *sep, struct target *t, struct err *err)
+{
+	const struct scheme *scheme = find_scheme(what, (size_t)(sep - what));
+	const char *authority = sep + 3;
+	size_t len = strcspn(authority, "/?#");
+	char quoted[ENTRY_QUOTE_MAX];
+
+	if (memchr(authority, '@', len))
+		return err_set(err, "%s: a user name hides which host is meant; write the URL without it",
+			       entry_quote(what, strlen(what), quoted));
+	if (scheme) {
+		t->port = scheme->port;
+		t->proto = scheme->proto;
+		t->has_proto = true;
+	}
+	if (parse_authority(authority, len, t, err))
+		return -1;
+	if (t->port == 0)
+		return err_set(err, "%s: this scheme has no port that netgate knows; write HOST:PORT",
+			       entry_quote(what, strlen(what), quoted));
+	return 0;
+}
+
+static int parse_target(const char *what, struct target *t, struct err *err)
+{
+	const char *sep = strstr(what, "://");
+
+	memset(t, 0, sizeof(*t));
+	if (sep)
+		return parse_url(what, sep, t, err);
+	return parse_authority(what, strlen(what), t, err);
+}
+
+static void put_addrs(const struct policy *p, const struct policy_rule *r, FILE *out)
+{
+	char text[PREFIX_STRLEN];
+
+	for (size_t i = 0; i < r->n_addrs; i++)
+		fprintf(out, "%s%s", i ? ", " : "       may resolve into ", prefix_format(&rule_addrs(p, r)[i], text));
+	if (r->n_addrs)
+		fputs(", besides public addresses\n", out);
+}
+
+static void put_rule(const struct policy *p, const struct verdict *v, FILE *out)
+{
+	char label[POLICY_RULE_LABEL_MAX];
+	char entry[POLICY_ENTRY_MAX];
+	const char *role = v->allow ? "rule" : v->reason == REASON_DENIED_BY_RULE ? "denied by" : "nearest rule";
+
+	if (!v->rule)
+		return;
+	if (v->rule->source == POLICY_SOURCES_MAX)
+		fprintf(out, "       %s %s\n", role, policy_rule_label(p, v->rule, label));
+	else
+		fprintf(out, "       %s %s: %s\n", role, policy_rule_label(p, v->rule, label),
+			rule_entry(p, v->rule, entry));
+}
+
+/* The flag that would allow it, and the line of a policy that says the same. */
+static void put_way(const struct request *request, const struct verdict *v, FILE *out)
+{
+	char hint[HINT_MAX];
+	const char *entry;
+	const char *quote;
+
+	if (v->reason == REASON_DENIED_BY_RULE)
+		fputs("       a deny always wins: to allow this, take that rule out\n", out);
+	if (!*match_hint(request, v, hint, sizeof(hint)))
+		return;
+	entry = hint + strlen("--allow ");
+	quote = *entry == '[' ? "\"" : "";
+	fprintf(out, "       to allow it: %s   or under allow: in a policy: - %s%s%s\n", hint, quote, entry, quote);
+}
+
+/* One request. Returns whether it would be allowed. */
+static bool explain_one(const struct policy *p, const struct target *t, uint16_t port, enum proto proto, FILE *out)
+{
+	struct request request = { .proto = proto, .port = port, .dst = t->addr };
+	struct endpoint e = { .addr = t->addr, .port = port };
+	enum name_from from = proto == PROTO_TLS ? NAME_FROM_SNI : proto == PROTO_HTTP ? NAME_FROM_HOST : NAME_FROM_DNS;
+	char text[ENDPOINT_STRLEN];
+	struct verdict v;
+
+	if (t->has_name)
+		request.names[from] = &t->name;
+	v = match(p, &request);
+	fputs(v.allow ? "allow  " : "deny   ", out);
+	if (t->has_name)
+		fprintf(out, "%s:%u", t->name.s, port);
+	else
+		fputs(endpoint_format(&e, text), out);
+	fprintf(out, " (%s)", proto_word(proto));
+	if (v.reason == REASON_AUDIT_MODE)
+		fprintf(out, "  audit_mode; enforced it would be %s", reason_word(v.would));
+	else if (!v.allow)
+		fprintf(out, "  %s", reason_word(v.reason));
+	else if (v.any_bytes)
+		fputs("  any bytes: /tcp", out);
+	putc('\n', out);
+	put_rule(p, &v, out);
+	if (v.allow && v.rule)
+		put_addrs(p, v.rule, out);
+	put_way(&request, &v, out);
+	return v.allow;
+}
+
+int explain(const struct policy *p, const char *what, FILE *out, struct err *err)
+{
+	struct target t;
+	enum proto proto;
+	bool any;
+
+	if (parse_target(what, &t, err))
+		return -1;
+	if (t.port == 0) {
+		any = explain_one(p, &t, 443, PROTO_TLS, out);
+		any |= explain_one(p, &t, 80, PROTO_HTTP, out);
+		return any ? 0 : 1;
+	}
+	proto = t.has_proto ? t.proto : t.port == 443 ? PROTO_TLS : t.port == 80 ? PROTO_HTTP : PROTO_ANY;
+	return explain_one(p, &t, t.port, proto, out) ? 0 : 1;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a person would have to type so that a denied request is allowed: for the summary and for the body of a 403. */
+#ifndef RULES_HINT_H
+#define RULES_HINT_H
+
+#include <stddef.h>
+
+struct request;
+struct verdict;
+
+#define HINT_MAX 288 /* the longest flag, with the NUL */
+
+/*
+ * Writes the exact flag ("--allow api.example.com", "--allow host:22",
+ * "--allow 203.0.113.7:443") into `buf` of `cap` bytes and returns `buf`. ""
+ * when no flag would help: for what a deny rule refuses, for what is
+ * malformed, for what is allowed already. For a request that only audit mode
+ * let through it is the flag that enforcing it would need, or "" when several
+ * names were seen, since then one flag may not do. The request is the one that was judged.
+ */
+const char *match_hint(const struct request *request, const struct verdict *verdict, char *buf, size_t cap);
+
+#endif

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The canonical policy: rules sorted by name, one rule for all ports of a name
+ * (with the same `addresses:`), nothing said that is the default. Two policies
+ * that say the same thing in other words have the same text, and its SHA-256
+ * is the digest that records carry: `netgate check FILE | sha256sum` gives it too.
+ */
+#include <errno.h>
+#include <openssl/evp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "rules/policy_rep.h"
+
+#define PRINT_BUFFER 65536
+#define PRINT_AHEAD  8 /* rules, while one is being printed */
+
+/* A rule to be sorted: the first bytes of its name settle most comparisons without a look at the rule. */
+struct sort_item {
+	uint32_t key
+		[2]; /* two, because of eight-byte alignment: a million of these are a large part of a load's memory */
+	uint32_t rule;
+};
+
+static int compare_prefix(const struct prefix *x, const struct prefix *y)
+{
+	int rc = (x->addr.family > y->addr.family) - (x->addr.family < y->addr.family);
+
+	if (rc == 0)
+		rc = memcmp(x->addr.b, y->addr.b, sizeof(x->addr.b));
+	return rc ? rc : (x->len > y->len) - (x->len < y->len);
+}
+
+static int compare_addrs(const struct policy *p, const struct policy_rule *x, const struct policy_rule *y)
+{
+	int rc = (x->n_addrs > y->n_addrs) - (x->n_addrs < y->n_addrs);
+
+	for (size_t i = 0; rc == 0 && i < x->n_addrs; i++)
+		rc = compare_prefix(&rule_addrs(p, x)[i], &rule_addrs(p, y)[i]);
+	return rc;
+}
+
+/* By what they cover, then by addresses: equal are rules that are printed as one. Names come before prefixes. */
+static int compare_rules(const struct policy *p, const struct policy_rule *x, const struct policy_rule *y)
+{
+	unsigned covers = RULE_PREFIX | RULE_APEX | RULE_BELOW;
+	int rc = (x->flags & RULE_PREFIX) - (y->flags & RULE_PREFIX);
+
+	if (rc == 0)
+		rc = x->flags & RULE_PREFIX ? compare_prefix(rule_prefix(x), rule_prefix(y)) : strcmp(x->tail, y->tail);
+	if (rc == 0)
+		rc = (int)(x->flags & covers) - (int)(y->flags & covers);
+	return rc ? rc : compare_addrs(p, x, y);
+}
+
+static int compare_items(const void *a, const void *b, void *arg)
+{
+	const struct policy *p = arg;
+	const struct sort_item *x = a, *y = b;
+	int rc;
+
+	for (size_t i = 0; i < 2; i++) {
+		if (x->key[i] != y->key[i])
+			return x->key[i] < y->key[i] ? -1 : 1;
+	}
+	rc = compare_rules(p, rule_at(p, x->rule), rule_at(p, y->rule));
+	return rc ? rc : (x->rule > y->rule) - (x->rule < y->rule);
+}
+
+/* The first eight bytes of the name, so that numbers sort as the names do; prefixes after every name. */
+static struct sort_item sort_item(const struct policy_rule *r, uint32_t rule)
+{
+	struct sort_item item = { .key = { UINT32_MAX, UINT32_MAX }, .rule = rule };
+
+	for (size_t i = 0; i < sizeof(item.key) && !(r->flags & RULE_PREFIX); i++)
+		item.key[i / 4] = item.key[i / 4] << 8 | (i < r->name_len ? (unsigned char)r->tail[i] : 0);
+	return item;
+}
+
+/* The rules of one list in canonical order. Returns their number, or -1 when memory is out; `*items` is the caller's. */
+static ssize_t sort_rules(const struct policy *p, bool deny, struct sort_item **items)
+{
+	size_t n = 0;
+
+	*items = malloc((p->n_live + 1) * sizeof(**items));
+	if (!*items)
+		return -1;
+	for (uint32_t i = 0; i < p->store.n_words; i = rule_after(p, i)) {
+		const struct policy_rule *r = rule_at(p, i);
+
+		if (r->flags & RULE_DUPLICATE || ((r->flags & RULE_DENY) != 0) != deny)
+			continue;
+		(*items)[n++] = sort_item(r, i);
+	}
+	qsort_r(*items, n, sizeof(**items), compare_items, (void *)p);
+	return (ssize_t)n;
+}
+
+static int compare_ports(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* All ports of `n` rules, each once. Returns how many; 0 when one of the rules means all. `ports` has room for all. */
+static size_t join_ports(const struct policy *p, const struct sort_item *items, size_t n, uint32_t *ports)
+{
+	size_t all = 0, kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct policy_rule *r = rule_at(p, items[i].rule);
+
+		if (r->n_ports == 0)
+			return 0;
+		memcpy(ports + all, rule_ports(p, r), r->n_ports * sizeof(*ports));
+		all += r->n_ports;
+	}
+	if (n > 1)
+		qsort(ports, all, sizeof(*ports), compare_ports);
+	for (size_t i = 0; i < all; i++) {
+		if (i + 1 == all || PORT_NUMBER(ports[i]) != PORT_NUMBER(ports[i + 1]))
+			ports[kept++] = ports[i];
+	}
+	return kept;
+}
+
+/* A YAML scalar; quoted where a plain one would be read as something else. */
+static void put_scalar(FILE *out, const char *text)
+{
+	const char *colon = strchr(text, ':');
+	bool plain = (*text >= 'a' && *text <= 'z') || (*text >= '0' && *text <= '9') || *text == '.' || *text == '_';
+	const char *quote = plain && !(colon && strchr(colon + 1, ':')) ? "" : "\"";
+
+	fputs(quote, out);
+	fputs(text, out);
+	fputs(quote, out);
+}
+
+static void put_port(FILE *out, uint32_t packed)
+{
+	fprintf(out, "%u%s", (unsigned)PORT_NUMBER(packed), PORT_ANY_BYTES(packed) ? "/tcp" : "");
+}
+
+static void put_addrs(const struct policy *p, FILE *out, const struct policy_rule *r)
+{
+	char text[PREFIX_STRLEN];
+
+	if (!r->n_addrs)
+		return;
+	fputs("    addresses: [", out);
+	for (size_t i = 0; i < r->n_addrs; i++) {
+		fputs(i ? ", " : "", out);
+		put_scalar(out, prefix_format(&rule_addrs(p, r)[i], text));
+	}
+	fputs("]\n", out);
+}
+
+/* One item: as an entry where an entry can say it, else as a mapping. */
+static void put_rule(const struct policy *p, FILE *out, const struct policy_rule *r, const uint32_t *ports, size_t n)
+{
+	bool prefix = (r->flags & RULE_PREFIX) != 0;
+	bool plain = n == 0 || (!(r->flags & (RULE_DENY | RULE_PREFIX)) && ports_are_default(ports, n));
+	bool scalar = r->n_addrs == 0 && (plain || n == 1);
+	char text[POLICY_ENTRY_MAX];
+	char entry[POLICY_ENTRY_MAX + 16];
+
+	rule_pattern(r, scalar && !plain, text);
+	if (scalar) {
+		fputs("  - ", out);
+		if (!plain)
+			snprintf(entry, sizeof(entry), "%s:%u%s", text, (unsigned)PORT_NUMBER(ports[0]),
+				 PORT_ANY_BYTES(ports[0]) ? "/tcp" : "");
+		put_scalar(out, plain ? text : entry);
+		putc('\n', out);
+		return;
+	}
+	fputs(prefix ? "  - cidr: " : "  - host: ", out);
+	put_scalar(out, text);
+	putc('\n', out);
+	for (size_t i = 0; i < n && !plain; i++) {
+		fputs(i ? ", " : "    ports: [", out);
+		put_port(out, ports[i]);
+	}
+	if (!plain)
+		fputs("]\n", out);
+	put_addrs(p, out, r);
+}
+
+/* Rules that say the same but for their ports, as one. */
+static int put_group(const struct policy *p, FILE *out, const struct sort_item *items, size_t n)
+{
+	const struct policy_rule *r = rule_at(p, items[0].rule);
+	uint32_t *ports;
+	size_t room = 1;
+
+	if (n == 1) {
+		put_rule(p, out, r, rule_ports(p, r), r->n_ports);
+		return 0;
+	}
+	for (size_t i = 0; i < n; i++)
+		room += rule_at(p, items[i].rule)->n_ports;
+	ports = calloc(room, sizeof(*ports));
+	if (!ports)
+		return -ENOMEM;
+	put_rule(p, out, r, ports, join_ports(p, items, n, ports));
+	free(ports);
+	return 0;
+}
+
+static int put_list(const struct policy *p, FILE *out, bool deny)
+{
+	struct sort_item *items;
+	ssize_t n = sort_rules(p, deny, &items);
+	ssize_t same;
+	int rc = n < 0 ? -ENOMEM : 0;
+
+	fputs(deny ? "deny:" : "allow:", out);
+	fputs(n > 0 ? "\n" : " []\n", out);
+	for (ssize_t i = 0; i < n && rc == 0; i += same) {
+		const struct policy_rule *r = rule_at(p, items[i].rule);
+
+		/* In sorted order each rule is a cache miss. */
+		if (i + PRINT_AHEAD < n)
+			__builtin_prefetch(rule_at(p, items[i + PRINT_AHEAD].rule));
+		for (same = 1; i + same < n; same++) {
+			if (memcmp(items[i + same].key, items[i].key, sizeof(items[i].key)) != 0 ||
+			    compare_rules(p, r, rule_at(p, items[i + same].rule)) != 0)
+				break;
+		}
+		rc = put_group(p, out, items + i, (size_t)same);
+	}
+	free(items);
+	return rc;
+}
+
+int policy_print(const struct policy *p, FILE *out)
+{
+	int rc;
+
+	fprintf(out, "version: 1\nmode: %s\n", p->audit ? "audit" : "enforce");
+	rc = put_list(p, out, false);
+	if (rc == 0)
+		rc = put_list(p, out, true);
+	if (rc == 0 && (fflush(out) || ferror(out)))
+		rc = errno ? -errno : -EIO;
+	return rc;
+}
+
+static ssize_t digest_write(void *cookie, const char *data, size_t len)
+{
+	return EVP_DigestUpdate(cookie, data, len) == 1 ? (ssize_t)len : -1;
+}
+
+static int digest_policy(const struct policy *p, EVP_MD_CTX *ctx, unsigned char *sum)
+{
+	cookie_io_functions_t io = { .write = digest_write };
+	unsigned len = 0;
+	FILE *out;
+	int rc;
+
+	if (!ctx || EVP_DigestInit_ex(ctx, EVP_sha256(), NULL) != 1)
+		return -ENOMEM;
+	out = fopencookie(ctx, "w", io);
+	if (!out)
+		return -ENOMEM;
+	setvbuf(out, NULL, _IOFBF, PRINT_BUFFER);
+	rc = policy_print(p, out);
+	if (fclose(out) && rc == 0)
+		rc = -EIO;
+	return rc == 0 && EVP_DigestFinal_ex(ctx, sum, &len) != 1 ? -EIO : rc;
+}
+
+int print_digest(const struct policy *p, char buf[static POLICY_DIGEST_STRLEN], struct err *err)
+{
+	static const char hex[] = "0123456789abcdef";
+	unsigned char sum[EVP_MAX_MD_SIZE];
+	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+	int rc = digest_policy(p, ctx, sum);
+
+	EVP_MD_CTX_free(ctx);
+	if (rc)
+		return err_set_errno(err, -rc, "the policy's digest");
+	for (size_t i = 0; i < (POLICY_DIGEST_STRLEN - 1) / 2; i++) {
+		buf[2 * i] = hex[sum[i] >> 4];
+		buf[2 * i + 1] = hex[sum[i] & 15];
+	}
+	buf[POLICY_DIGEST_STRLEN - 1] = '\0';
+	return 0;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The arrays that rules lie in. A rule is 24 bytes and its name; the ports of
+ * a rule that has the same as the one before it are stored once, so that a
+ * long list of plain names needs no more than that.
+ */
+#include "rules/policy_rep.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+
+/* Makes room for `more` elements in an array that grows by halves. Returns 0 or -1. */
+static int reserve(void *array, size_t *cap, size_t used, size_t more, size_t size)
+{
+	size_t want = *cap + *cap / 2 + 16;
+	void *mem;
+
+	if (used + more <= *cap)
+		return 0;
+	if (want < used + more)
+		want = used + more;
+	memcpy(&mem, array, sizeof(mem));
+	mem = reallocarray(mem, want, size);
+	if (!mem)
+		return -1;
+	memcpy(array, &mem, sizeof(mem));
+	*cap = want;
+	return 0;
+}
+
+static int compare_ports(const void *a, const void *b)
+{
+	uint32_t x, y;
+
+	memcpy(&x, a, sizeof(x));
+	memcpy(&y, b, sizeof(y));
+	return (x > y) - (x < y);
+}
+
+/* Sorts, and keeps each port once: with "any bytes" where it was given both ways. Returns how many are left. */
+static size_t thin_ports(uint32_t *ports, size_t n)
+{
+	size_t kept = 0;
+
+	if (n > 1)
+		qsort(ports, n, sizeof(*ports), compare_ports);
+	for (size_t i = 0; i < n; i++) {
+		if (i + 1 < n && PORT_NUMBER(ports[i]) == PORT_NUMBER(ports[i + 1]))
+			continue;
+		ports[kept++] = ports[i];
+	}
+	return kept;
+}
+
+static int compare_prefixes(const void *a, const void *b)
+{
+	const struct prefix *x = a, *y = b;
+	int rc = (x->addr.family > y->addr.family) - (x->addr.family < y->addr.family);
+
+	if (rc == 0)
+		rc = memcmp(x->addr.b, y->addr.b, sizeof(x->addr.b));
+	return rc ? rc : (x->len > y->len) - (x->len < y->len);
+}
+
+static size_t thin_prefixes(struct prefix *prefixes, size_t n)
+{
+	size_t kept = 0;
+
+	if (n > 1)
+		qsort(prefixes, n, sizeof(*prefixes), compare_prefixes);
+	for (size_t i = 0; i < n; i++) {
+		if (kept == 0 || compare_prefixes(&prefixes[kept - 1], &prefixes[i]) != 0)
+			prefixes[kept++] = prefixes[i];
+	}
+	return kept;
+}
+
+/* Room for one more rule whatever it is, so that nothing after this can fail half-way. */
+static int reserve_rule(struct rule_store *s, size_t n_ports, size_t n_addrs, struct err *err)
+{
+	size_t words = sizeof(struct policy_rule) / 4 + 2 * RULE_ROOM;
+
+	if (s->n_rules >= POLICY_RULES_MAX || (s->n_words + words) * 4 > POLICY_BYTES_MAX)
+		return err_set(err,
+			       "more than %u rules in one policy, or names too long for so many; use wildcards or "
+			       "address prefixes",
+			       POLICY_RULES_MAX);
+	if (reserve(&s->words, &s->cap_words, s->n_words, words, sizeof(*s->words)) ||
+	    reserve(&s->ports, &s->cap_ports, s->n_ports, n_ports, sizeof(*s->ports)) ||
+	    reserve(&s->addrs, &s->cap_addrs, s->n_addrs, n_addrs, sizeof(*s->addrs)))
+		return err_set(err, "out of memory after %zu rules", s->n_rules);
+	return 0;
+}
+
+static uint32_t put_ports(struct rule_store *s, const uint32_t *ports, size_t n)
+{
+	const struct policy_rule *last = s->n_rules ? store_rule(s, s->last) : NULL;
+
+	if (last && last->n_ports == n && (n == 0 || memcmp(s->ports + last->ports, ports, n * sizeof(*ports)) == 0))
+		return last->ports;
+	if (n)
+		memcpy(s->ports + s->n_ports, ports, n * sizeof(*ports));
+	s->n_ports += n;
+	return (uint32_t)(s->n_ports - n);
+}
+
+static uint32_t put_addrs(struct rule_store *s, const struct prefix *addrs, size_t n)
+{
+	if (n)
+		memcpy(s->addrs + s->n_addrs, addrs, n * sizeof(*addrs));
+	s->n_addrs += n;
+	return (uint32_t)(s->n_addrs - n);
+}
+
+static uint8_t flags_of(const struct rule_spec *spec)
+{
+	const struct entry *e = spec->entry;
+	unsigned flags = spec->list == ENTRY_DENY ? RULE_DENY : 0;
+
+	if (e->is_prefix)
+		return (uint8_t)(flags | RULE_PREFIX);
+	flags |= (e->apex ? RULE_APEX : 0) | (e->below ? RULE_BELOW : 0);
+	/* A wide denial needs no confirmation, so it is the same rule with and without it. */
+	flags |= e->deliberate && spec->list == ENTRY_ALLOW ? RULE_DELIBERATE : 0;
+	return (uint8_t)flags;
+}
+
+int store_add(struct rule_store *s, const struct rule_spec *spec, struct err *err)
+{
+	static const uint32_t plain[] = { PORT_PACK(80, false), PORT_PACK(443, false) };
+	bool use_default = spec->n_ports == 0 && spec->list == ENTRY_ALLOW;
+	const uint32_t *ports = use_default ? plain : spec->ports;
+	size_t n_ports = use_default ? 2 : thin_ports(spec->ports, spec->n_ports);
+	size_t n_addrs = thin_prefixes(spec->addrs, spec->n_addrs);
+	const struct entry *e = spec->entry;
+	size_t tail = e->is_prefix ? sizeof(e->prefix) : e->name.len + 1u;
+	struct policy_rule *r;
+
+	if (reserve_rule(s, n_ports, n_addrs, err))
+		return -1;
+	r = store_rule(s, (uint32_t)s->n_words);
+	*r = (struct policy_rule){
+		.next = RULE_NONE,
+		.ports = put_ports(s, ports, n_ports),
+		.addrs = put_addrs(s, spec->addrs, n_addrs),
+		.line = spec->line,
+		.n_ports = (uint16_t)n_ports,
+		.n_addrs = (uint16_t)n_addrs,
+		.source = spec->source,
+		.name_len = e->is_prefix ? 0 : e->name.len,
+		.flags = flags_of(spec),
+	};
+	memcpy(r->tail, e->is_prefix ? (const void *)&e->prefix : (const void *)e->name.s, tail);
+	s->last = (uint32_t)s->n_words;
+	s->n_words += (sizeof(*r) + tail + 3) / 4;
+	s->n_rules++;
+	return 0;
+}
+
+int store_add_source(struct rule_store *s, const char *path, struct err *err)
+{
+	char *copy;
+
+	if (s->n_sources >= POLICY_SOURCES_MAX)
+		return err_set(err, "more than %d policy files", POLICY_SOURCES_MAX);
+	if (reserve(&s->sources, &s->cap_sources, s->n_sources, 1, sizeof(*s->sources)))
+		return err_set(err, "out of memory");
+	copy = strdup(path);
+	if (!copy)
+		return err_set(err, "out of memory");
+	/* The path ends up in messages and records: no line of its own making. */
+	for (char *c = copy; *c; c++) {
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
+	}
+	s->sources[s->n_sources] = copy;
+	return (int)s->n_sources++;
+}
+
+void store_cut(struct rule_store *s, const struct builder_mark *mark)
+{
+	while (s->n_sources > mark->n_sources)
+		free(s->sources[--s->n_sources]);
+	s->n_words = mark->n_words;
+	s->n_ports = mark->n_ports;
+	s->n_addrs = mark->n_addrs;
+	s->n_rules = mark->n_rules;
+	s->last = mark->last;
+}
+
+void store_free(struct rule_store *s)
+{
+	for (size_t i = 0; i < s->n_sources; i++)
+		free(s->sources[i]);
+	free(s->sources);
+	free(s->words);
+	free(s->ports);
+	free(s->addrs);
+	memset(s, 0, sizeof(*s));
+}

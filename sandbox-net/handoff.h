@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The launcher's side of base/handoff.h: from a built gate to a proxy that is in force. */
+#ifndef SANDBOX_NET_HANDOFF_H
+#define SANDBOX_NET_HANDOFF_H
+
+#define HANDOFF_WAIT_MS 20000 /* for each answer of the proxy */
+
+struct err;
+
+/*
+ * Builds the gate of S (`s_netns`), hands its sockets to the proxy at `proxy`,
+ * proves that this proxy is S's only way out and has it armed. Returns 0; -1
+ * with the gate's sockets closed on this side, and S without a way out.
+ */
+int handoff_run(int proxy, int s_netns, struct err *err);
+
+#endif

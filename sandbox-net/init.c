@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Init in stages, each giving something up:
+ *
+ *   build      privilege over the mounts; the host's tree goes out of sight
+ *   join       S's user, network and mount namespaces: no more privilege over
+ *              what was built, its mounts are locked
+ *   become     the command's user
+ *   give up    every capability for good, no_new_privs; not dumpable, so that
+ *              nothing in S can look into this process or its descriptors
+ *   go         told by the launcher, once the gate is proven: start the command
+ *   watch      reap, pass on signals, tell how it ends
+ */
+#include "sandbox-net/init.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/capability.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "sandbox-net/channel.h"
+#include "sandbox-net/exec.h"
+#include "sandbox-net/options.h"
+#include "sandbox-net/seal_etc.h"
+#include "sandbox-net/seccomp.h"
+#include "sandbox-net/user.h"
+
+/* Root's own groups would let an overlay show what is not the world's; they come back when the tree stands. */
+static int build(struct init *init, struct err *err)
+{
+	const struct user *u = init->seal.user;
+	gid_t groups[USER_GROUPS_MAX];
+	int n, rc;
+
+	if (sethostname(SEAL_HOSTNAME, sizeof(SEAL_HOSTNAME) - 1))
+		return err_set_errno(err, errno, "cannot set the host name");
+	if (!init->seal.privileged)
+		return seal_build(&init->seal, err);
+	if (u->uid != 0 && user_set_groups(u, err))
+		return -1;
+	n = getgroups(USER_GROUPS_MAX, groups);
+	if (n < 0 || (u->uid == 0 && setgroups(0, NULL)))
+		return err_set_errno(err, errno, "cannot set groups aside");
+	rc = seal_build(&init->seal, err);
+	if (!rc && setgroups((size_t)n, groups))
+		rc = err_set_errno(err, errno, "cannot restore groups");
+	return rc ? rc : user_set_groups(u, err);
+}
+
+/* The launcher's death ends init. Cleared by the kernel on changes of credentials, hence called after each. */
+static void die_with_launcher(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+static int give_up(struct err *err)
+{
+	/* NOPRIV: empty bounding, ambient and inheritable sets, securebits locked, no capability left. */
+	if (cap_set_mode(CAP_MODE_NOPRIV))
+		return err_set_errno(err, errno, "cannot give up capabilities");
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
+		return err_set_errno(err, errno, "prctl");
+	die_with_launcher();
+	return 0;
+}
+
+static int prepare(struct init *init, struct sock_fprog *filter, struct err *err)
+{
+	if (build(init, err) || userns_join_sandbox(init->ns, err))
+		return -1;
+	die_with_launcher();
+	userns_close(init->ns);
+	if (user_become(init->seal.user, err) || give_up(err))
+		return -1;
+	if (chdir(init->seal.cwd))
+		return err_set_errno(err, errno, "cannot change to %s as user %s", init->seal.cwd,
+				     init->seal.user->name);
+	return seccomp_compile(init->seal.unix_refused, filter, err);
+}
+
+/* /proc/1/cmdline can be read in S, and would tell which paths are hidden. The strings lie one behind the other. */
+static void wipe_arguments(char **argv)
+{
+	for (size_t i = 0; argv[i]; i++)
+		memset(argv[i], 0, strlen(argv[i]));
+}
+
+/* Waits for the launcher's word. Anything else means the end. Returns whether the command gets the terminal. */
+static bool wait_for_go(int channel)
+{
+	struct channel_msg msg;
+
+	if (channel_recv(channel, &msg, NULL) != 1 || msg.type != CHANNEL_GO)
+		_exit(1);
+	return msg.value == 1;
+}
+
+/* Reaps all that is dead. Reports the command; returns only while it lives. */
+static void reap(int channel, pid_t command)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+		if (pid != command)
+			continue;
+		if (WIFSTOPPED(status)) {
+			channel_send(channel, CHANNEL_STOPPED, WSTOPSIG(status), NULL);
+			continue;
+		}
+		channel_send(channel, CHANNEL_ENDED, status, NULL);
+		_exit(0);
+	}
+}
+
+/* What a terminal or a shell sends to a whole group goes to the command's group, the rest to the command. */
+static void pass_on(pid_t command, int signo)
+{
+	switch (signo) {
+	case SIGHUP:
+	case SIGINT:
+	case SIGQUIT:
+	case SIGTSTP:
+	case SIGCONT:
+	case SIGWINCH:
+		kill(-command, signo);
+		break;
+	default:
+		kill(command, signo);
+	}
+}
+
+static _Noreturn void watch(int channel, int signals, pid_t command)
+{
+	struct pollfd fds[] = { { .fd = signals, .events = POLLIN }, { .fd = channel, .events = POLLIN } };
+	struct signalfd_siginfo si;
+	struct channel_msg msg;
+
+	for (;;) {
+		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+			_exit(1);
+		if (fds[0].revents) {
+			if (read(signals, &si, sizeof(si)) < 0 && errno != EAGAIN)
+				_exit(1);
+			reap(channel, command);
+		}
+		if (!fds[1].revents)
+			continue;
+		if (channel_recv(channel, &msg, NULL) != 1 || msg.type != CHANNEL_SIGNAL)
+			_exit(1);
+		pass_on(command, msg.value);
+	}
+}
+
+_Noreturn void init_run(struct init *init)
+{
+	struct sock_fprog filter = { 0 };
+	struct err err = { 0 };
+	sigset_t chld;
+	pid_t command;
+	bool terminal;
+	int signals;
+
+	die_with_launcher();
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &chld, NULL);
+	signals = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (signals < 0 || prepare(init, &filter, &err)) {
+		if (signals < 0)
+			err_set_errno(&err, errno, "signalfd");
+		channel_send(init->channel, CHANNEL_FAILED, 0, err.text);
+		_exit(1);
+	}
+	wipe_arguments(init->seal.options->argv);
+	if (channel_send(init->channel, CHANNEL_BUILT, 0, init->seal.note))
+		_exit(1);
+	terminal = wait_for_go(init->channel);
+	command = fork();
+	if (command == 0)
+		exec_command(init, &filter, terminal);
+	if (command < 0) {
+		channel_send(init->channel, CHANNEL_EXEC, errno, NULL);
+		_exit(1);
+	}
+	setpgid(command, command); /* as the command does itself: whoever comes first */
+	free(filter.filter);
+	watch(init->channel, signals, command);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sandbox-net: the launcher. Its subcommands are a table; netgate calls it, people rarely do. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/version.h"
+#include "sandbox-net/options.h"
+#include "sandbox-net/run.h"
+
+static int run_main(int argc, char **argv)
+{
+	static struct options options;
+	struct err err = { 0 };
+
+	if (options_parse(argc, argv, &options, &err)) {
+		fprintf(stderr, "sandbox-net run: %s\n", err.text);
+		return RUN_FAILED;
+	}
+	if (options.help) {
+		fputs(options_help, stdout);
+		return 0;
+	}
+	return run_command(&options);
+}
+
+static const struct subcommand {
+	const char *name;
+	int (*main)(int argc, char **argv);
+	const char *summary;
+} subcommands[] = {
+	{ "run", run_main, "run a command in a sandbox whose only way out is a gate" },
+};
+
+static void print_help(FILE *to)
+{
+	fprintf(to, "usage: sandbox-net SUBCOMMAND [options]\n"
+		    "\n"
+		    "The launcher of netgate: builds the sandbox and its gate, and hands the gate to the\n"
+		    "proxy. To run something, call netgate:  netgate --allow HOST -- COMMAND\n"
+		    "\n");
+	for (size_t i = 0; i < sizeof(subcommands) / sizeof(*subcommands); i++)
+		fprintf(to, "  %-8s %s\n", subcommands[i].name, subcommands[i].summary);
+	fprintf(to, "\n  --help, --version\n\nsandbox-net SUBCOMMAND --help says more.\n");
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		print_help(stderr);
+		return RUN_FAILED;
+	}
+	if (strcmp(argv[1], "--help") == 0) {
+		print_help(stdout);
+		return 0;
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		printf("sandbox-net %s\n", NETGATE_VERSION);
+		return 0;
+	}
+	for (size_t i = 0; i < sizeof(subcommands) / sizeof(*subcommands); i++)
+		if (strcmp(argv[1], subcommands[i].name) == 0)
+			return subcommands[i].main(argc - 1, argv + 1);
+	fprintf(stderr, "sandbox-net: %s: no such subcommand; see sandbox-net --help\n", argv[1]);
+	return RUN_FAILED;
+}

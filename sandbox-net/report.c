@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reports to the monitor. One that is gone is noticed elsewhere (watch.h), so a report that can't be sent is dropped. */
+#include "sandbox-net/report.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/report.h"
+#include "sandbox-net/exec.h"
+
+static void report_send(const struct report *r, enum report_type type, int32_t value, const char *text)
+{
+	struct report_msg msg = { .type = type, .value = value };
+
+	if (r->fd < 0) {
+		if (text)
+			fprintf(stderr, "sandbox-net: %s\n", text);
+		return;
+	}
+	snprintf(msg.text, sizeof(msg.text), "%s", text ? text : "");
+	(void)send(r->fd, &msg, sizeof(msg), MSG_NOSIGNAL);
+}
+
+void report_note(const struct report *r, const char *text)
+{
+	report_send(r, REPORT_NOTE, 0, text);
+}
+
+void report_failed(const struct report *r, const char *text)
+{
+	report_send(r, REPORT_FAILED, 0, text);
+}
+
+void report_started(const struct report *r, pid_t pid)
+{
+	report_send(r, REPORT_STARTED, pid, NULL);
+}
+
+void report_exec(const struct report *r, const char *command, int errnum)
+{
+	char text[REPORT_TEXT_MAX];
+
+	snprintf(text, sizeof(text), "%s: %s", command, strerror(errnum));
+	report_send(r, REPORT_EXEC, exec_status(errnum), text);
+}
+
+void report_stopped(const struct report *r)
+{
+	report_send(r, REPORT_STOPPED, 0, NULL);
+}
+
+void report_ended(const struct report *r, int status)
+{
+	report_send(r, REPORT_ENDED, status, NULL);
+}

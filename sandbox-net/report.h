@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the launcher tells the monitor (base/report.h), or stderr where there is no monitor. */
+#ifndef SANDBOX_NET_REPORT_H
+#define SANDBOX_NET_REPORT_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct report {
+	int fd; /* SOCK_SEQPACKET to the monitor, or -1 */
+};
+
+/* For the summary. */
+void report_note(const struct report *r, const char *text);
+
+/* The sandbox could not be started. */
+void report_failed(const struct report *r, const char *text);
+
+/* The command runs, as process `pid` of the launcher's PID namespace. */
+void report_started(const struct report *r, pid_t pid);
+
+/* The command could not be executed: `errnum` says why. REPORT_ENDED follows, with the same exit status. */
+void report_exec(const struct report *r, const char *command, int errnum);
+
+void report_stopped(const struct report *r);
+
+/* The command ended, with a wait status, and every other process of the sandbox with it. */
+void report_ended(const struct report *r, int status);
+
+#endif

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What was asked for, checked against what nobody means, and what is always so: the plan before the host's mounts. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "sandbox-net/mount_table.h"
+#include "sandbox-net/options.h"
+#include "sandbox-net/seal.h"
+#include "sandbox-net/seal_etc.h"
+#include "sandbox-net/seal_split.h"
+#include "sandbox-net/user.h"
+
+static bool at_or_below(const char *path, const char *dir)
+{
+	return strcmp(path, dir) == 0 || mount_path_is_below(path, dir);
+}
+
+static int real_path(const char *option, const char *path, char out[static PATH_MAX], struct err *err)
+{
+	if (!realpath(path, out))
+		return err_set_errno(err, errno, "%s %s", option, path);
+	return 0;
+}
+
+/* The user's homes: that of the user database and, for the caller, that of the environment. At most two, "" for none. */
+static void find_homes(const struct user *u, char homes[2][PATH_MAX])
+{
+	const char *env = u->is_caller ? getenv("HOME") : NULL;
+
+	homes[0][0] = homes[1][0] = '\0';
+	if (u->home[0] != '/' || !realpath(u->home, homes[0]))
+		homes[0][0] = '\0';
+	if (!env || env[0] != '/' || !realpath(env, homes[1]) || strcmp(homes[0], homes[1]) == 0)
+		homes[1][0] = '\0';
+}
+
+/* Directories that belong to the system: a "home" in there (daemon: /usr/sbin) isn't one, and nobody works in them. */
+static bool is_system_dir(const char *path)
+{
+	static const char *const dirs[] = { "/usr",    "/bin", "/sbin", "/lib", "/lib32", "/lib64",
+					    "/libx32", "/etc", "/boot", "/dev", "/proc",  "/sys" };
+
+	if (strcmp(path, "/") == 0 || strcmp(path, "/var") == 0)
+		return true;
+	for (size_t i = 0; i < sizeof(dirs) / sizeof(*dirs); i++)
+		if (at_or_below(path, dirs[i]))
+			return true;
+	return false;
+}
+
+/* Why `path` is too much to hand over as a workspace that one just happens to be in; NULL when it is not. */
+static const char *too_wide(const char *path, const struct user *u)
+{
+	static const char *const shared[] = { "/tmp", "/var/tmp", "/run", "/home" };
+	char homes[2][PATH_MAX];
+
+	find_homes(u, homes);
+	if (strcmp(path, "/") == 0)
+		return "the whole file system";
+	for (size_t i = 0; i < 2; i++) {
+		if (!homes[i][0] || is_system_dir(homes[i]))
+			continue;
+		if (strcmp(path, homes[i]) == 0)
+			return "the home directory, with its keys and tokens";
+		if (mount_path_is_below(homes[i], path))
+			return "above the home directory";
+	}
+	if (is_system_dir(path))
+		return "a directory of the system";
+	for (size_t i = 0; i < sizeof(shared) / sizeof(*shared); i++)
+		if (strcmp(path, shared[i]) == 0)
+			return "shared with every other program, sockets included";
+	return NULL;
+}
+
+/* True when a --write path is `path` or above it; false too for those that don't exist, which is reported later. */
+static bool is_written_on_purpose(const struct options *o, const char *path)
+{
+	char real[PATH_MAX];
+
+	for (size_t i = 0; i < o->write.n; i++)
+		if (realpath(o->write.v[i], real) && at_or_below(path, real))
+			return true;
+	return false;
+}
+
+int seal_choose_workspace(struct seal *s, struct err *err)
+{
+	const struct options *o = s->options;
+	char here[PATH_MAX], base[PATH_MAX];
+	const char *why;
+	struct stat st;
+
+	s->workspace[0] = '\0';
+	if (!getcwd(here, sizeof(here)))
+		return err_set_errno(err, errno, "the current directory; change to another one");
+	if (real_path("--workspace", o->workspace ? o->workspace : here, base, err))
+		return -1;
+	if (stat(base, &st) || !S_ISDIR(st.st_mode))
+		return err_set(err, "--workspace %s: not a directory", base);
+	if (o->fs == OPTIONS_FS_SEALED && !is_written_on_purpose(o, base)) {
+		why = too_wide(base, s->user);
+		if (why)
+			return err_set(
+				err,
+				"the workspace would be %s: %s. Change to a project's directory or name one with "
+				"--workspace DIR; to make all of it writable on purpose, --write %s",
+				base, why, base);
+		snprintf(s->workspace, sizeof(s->workspace), "%s", base);
+	}
+	if ((o->fs == OPTIONS_FS_SEALED && is_written_on_purpose(o, here)) || at_or_below(here, base))
+		snprintf(s->cwd, sizeof(s->cwd), "%s", here);
+	else
+		snprintf(s->cwd, sizeof(s->cwd), "%s", base);
+	return 0;
+}
+
+/* A directory of ours, at the real place of `path`; none when the host has no such path. */
+static int add_fresh(struct seal_plan *plan, const char *path, enum place_kind kind, mode_t mode, struct err *err)
+{
+	char real[PATH_MAX];
+
+	if (!realpath(path, real)) {
+		if (strchr(path + 1, '/'))
+			return 0;
+		snprintf(real, sizeof(real), "%s", path);
+	}
+	if (seal_plan_add(plan, real, kind, RANK_FRESH, NULL, err))
+		return -1;
+	if (mode)
+		seal_plan_at(plan, real)->mode = mode;
+	return 0;
+}
+
+/* What programs ask of /sys: how many processors and memory nodes there are, and the size of huge pages. */
+static int add_sys(struct seal_plan *plan, struct err *err)
+{
+	static const char *const shown[] = { "/sys/devices/system/cpu", "/sys/devices/system/node",
+					     "/sys/kernel/mm/transparent_hugepage" };
+
+	if (add_fresh(plan, "/sys", PLACE_SKELETON, 0, err))
+		return -1;
+	for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++)
+		if (add_fresh(plan, shown[i], PLACE_READ_ONLY, 0, err))
+			return -1;
+	return 0;
+}
+
+static int add_homes(const struct seal *s, struct seal_plan *plan, struct err *err)
+{
+	static const char *const all[] = { "/home", "/root" };
+	char homes[2][PATH_MAX], real[PATH_MAX];
+	struct place *p;
+
+	for (size_t i = 0; i < 2; i++) {
+		if (add_fresh(plan, all[i], PLACE_SKELETON, 0, err))
+			return -1;
+		p = seal_plan_at(plan, realpath(all[i], real) ? real : all[i]);
+		if (p)
+			p->home = true;
+	}
+	find_homes(s->user, homes);
+	for (size_t i = 0; i < 2; i++) {
+		if (!homes[i][0] || is_system_dir(homes[i]))
+			continue;
+		if (add_fresh(plan, homes[i], PLACE_SCRATCH, 0, err))
+			return -1;
+		p = seal_plan_at(plan, homes[i]);
+		p->users = p->home = true;
+	}
+	return 0;
+}
+
+static int add_fresh_places(const struct seal *s, struct seal_plan *plan, struct err *err)
+{
+	if (add_fresh(plan, "/dev", PLACE_DEV, 0, err) || add_fresh(plan, "/proc", PLACE_PROC, 0, err) ||
+	    add_sys(plan, err))
+		return -1;
+	if (s->options->fs == OPTIONS_FS_HOST)
+		return 0;
+	if (add_fresh(plan, "/tmp", PLACE_SCRATCH, 01777, err) || add_fresh(plan, "/run", PLACE_SCRATCH, 0755, err) ||
+	    add_fresh(plan, "/var/tmp", PLACE_SCRATCH, 01777, err))
+		return -1;
+	return add_homes(s, plan, err);
+}
+
+/* A path given through a symbolic link that will not be there any more gets a link to where it really is. */
+static int add_link(struct seal_plan *plan, const char *given, const char *real, enum place_rank rank, struct err *err)
+{
+	const struct place *above = seal_plan_above(plan, given);
+
+	if (given[0] != '/' || strcmp(given, real) == 0 || strstr(given, "/.") || strstr(given, "//") ||
+	    given[strlen(given) - 1] == '/' || seal_plan_at(plan, given))
+		return 0;
+	if (!above || (above->kind != PLACE_SKELETON && above->kind != PLACE_SCRATCH))
+		return 0;
+	return seal_plan_add(plan, given, PLACE_LINK, rank, real, err);
+}
+
+/* Directories of PATH in a home hold the user's tools: shown, read-only. */
+static int add_path_entries(const struct seal *s, struct seal_plan *plan, struct err *err)
+{
+	char entry[PATH_MAX], real[PATH_MAX], homes[2][PATH_MAX];
+	const char *p = getenv("PATH");
+
+	find_homes(s->user, homes);
+	for (size_t n; p && *p; p += n + (p[n] == ':')) {
+		struct stat st;
+
+		n = strcspn(p, ":");
+		if (n == 0 || n >= sizeof(entry) || p[0] != '/')
+			continue;
+		memcpy(entry, p, n);
+		entry[n] = '\0';
+		if (!realpath(entry, real) || stat(real, &st) || !S_ISDIR(st.st_mode))
+			continue;
+		if (!(homes[0][0] && mount_path_is_below(real, homes[0])) &&
+		    !(homes[1][0] && mount_path_is_below(real, homes[1])))
+			continue;
+		if (seal_plan_add(plan, real, PLACE_OVERLAY, RANK_PATH, NULL, err) ||
+		    add_link(plan, entry, real, RANK_PATH, err))
+			return -1;
+	}
+	return 0;
+}
+
+/* One --read or --write: a directory or a plain file, and none of those that are always the sandbox's own. */
+static int add_asked(struct seal_plan *plan, const char *given, bool writable, struct err *err)
+{
+	const char *option = writable ? "--write" : "--read";
+	char real[PATH_MAX];
+	struct stat st;
+
+	if (real_path(option, given, real, err))
+		return -1;
+	if (stat(real, &st))
+		return err_set_errno(err, errno, "%s %s", option, given);
+	if (strcmp(real, "/") == 0)
+		return err_set(err, "%s /: for the whole tree, say --fs host", option);
+	if (at_or_below(real, "/proc") || at_or_below(real, "/sys") || at_or_below(real, "/dev"))
+		return err_set(err, "%s %s: /proc, /sys and /dev are always the sandbox's own", option, given);
+	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+		return err_set(err, "%s %s: neither a directory nor a plain file", option, given);
+	if (seal_plan_add(plan, real,
+			  writable		? PLACE_REAL
+			  : S_ISDIR(st.st_mode) ? PLACE_OVERLAY
+						: PLACE_READ_ONLY,
+			  writable ? RANK_WRITE : RANK_READ, NULL, err))
+		return -1;
+	return add_link(plan, given, real, writable ? RANK_WRITE : RANK_READ, err);
+}
+
+static int add_hidden(const struct seal *s, struct seal_plan *plan, const char *given, struct err *err)
+{
+	char real[PATH_MAX];
+
+	if (!realpath(given, real))
+		return errno == ENOENT ? 0 : err_set_errno(err, errno, "--hide %s", given);
+	if (s->workspace[0] && at_or_below(s->workspace, real))
+		return err_set(err,
+			       "%s must not be seen by the command, but is the workspace or above it: keep the log in "
+			       "another directory, or name another workspace with --workspace DIR",
+			       real);
+	return seal_plan_add(plan, real, PLACE_HIDDEN, RANK_HIDE, NULL, err);
+}
+
+static int add_requests(const struct seal *s, struct seal_plan *plan, struct err *err)
+{
+	const struct options *o = s->options;
+
+	if (o->fs == OPTIONS_FS_SEALED) {
+		if (add_path_entries(s, plan, err))
+			return -1;
+		for (size_t i = 0; i < o->read.n; i++)
+			if (add_asked(plan, o->read.v[i], false, err))
+				return -1;
+		if (s->workspace[0] && seal_plan_add(plan, s->workspace, PLACE_REAL, RANK_WRITE, NULL, err))
+			return -1;
+		for (size_t i = 0; i < o->write.n; i++)
+			if (add_asked(plan, o->write.v[i], true, err))
+				return -1;
+	}
+	for (size_t i = 0; i < o->hide.n; i++)
+		if (add_hidden(s, plan, o->hide.v[i], err))
+			return -1;
+	return 0;
+}
+
+/* With the host's tree: our name service files over its own, and the resolvers that listen on Unix sockets taken out. */
+static int add_host_etc(struct seal_plan *plan, struct err *err)
+{
+	static const char *const resolvers[] = { "/run/systemd/resolve", "/run/nscd", "/var/run/nscd" };
+	char path[64], real[PATH_MAX];
+
+	for (size_t i = 0; i < sizeof(resolvers) / sizeof(*resolvers); i++)
+		if (realpath(resolvers[i], real) && add_fresh(plan, real, PLACE_SKELETON, 0, err))
+			return -1;
+	for (size_t i = 0; i < SEAL_ETC_FILES; i++) {
+		snprintf(path, sizeof(path), "/etc/%s", seal_etc_names[i]);
+		if (realpath(path, real) &&
+		    seal_plan_add(plan, real, PLACE_ETC_FILE, RANK_FRESH, seal_etc_names[i], err))
+			return -1;
+	}
+	return 0;
+}
+
+/* /etc has our files on top, however it is shown. */
+static int add_etc(struct seal_plan *plan, struct err *err)
+{
+	struct place *p = seal_plan_at(plan, "/etc");
+
+	if (!p || p->kind == PLACE_LINK)
+		return 0;
+	if (p->kind == PLACE_REAL)
+		return add_host_etc(plan, err);
+	p->kind = PLACE_ETC;
+	return 0;
+}
+
+static int add_sealed_tree(const struct seal *s, struct seal_plan *plan, const struct mount_table *t, struct err *err)
+{
+	char path[64];
+
+	if (seal_plan_add(plan, "/", PLACE_SKELETON, RANK_ENTRY, NULL, err) ||
+	    seal_split(plan, (size_t)(seal_plan_at(plan, "/") - plan->v), NULL, err) || add_etc(plan, err) ||
+	    seal_plan_add_mounts(plan, t, s->privileged ? NULL : seal_split, NULL, err))
+		return -1;
+	for (size_t i = 0; i < SEAL_ETC_FILES; i++) {
+		snprintf(path, sizeof(path), "/etc/%s", seal_etc_names[i]);
+		seal_plan_drop(plan, path, RANK_MOUNT);
+	}
+	return 0;
+}
+
+int seal_make_plan(struct seal *s, struct seal_plan *plan, struct err *err)
+{
+	struct mount_table t;
+	int rc;
+
+	*plan = (struct seal_plan){ 0 };
+	if (add_fresh_places(s, plan, err) || add_requests(s, plan, err))
+		return -1;
+	if (mount_table_read(&t, err))
+		return -1;
+	if (s->options->fs == OPTIONS_FS_HOST)
+		rc = seal_plan_add(plan, "/", PLACE_REAL, RANK_WRITE, NULL, err) || add_host_etc(plan, err) ? -1 : 0;
+	else
+		rc = add_sealed_tree(s, plan, &t, err);
+	if (!rc)
+		rc = seal_plan_hide_aliases(plan, &t, err);
+	mount_table_free(&t);
+	return rc;
+}

@@ -268,42 +268,53 @@ static void dial_step(struct dial *d)
 	}
 }
 
-/* True when `a` may be dialled; else the refusal is on record. */
-static bool vet(struct dial *d, const struct addr *a)
+/*
+ * GUARD_PASS when `a` may be dialled. A refusal is on record afterwards; an
+ * address that cannot be reached is left to the caller.
+ */
+static enum guard_result vet(struct dial *d, const struct addr *a, char detail[static GUARD_DETAIL_MAX])
 {
 	const struct dialer *dialer = d->dialer;
 	char label[POLICY_RULE_LABEL_MAX];
-	char detail[GUARD_DETAIL_MAX];
 	const struct policy_rule *denies;
+	enum guard_result result;
 
 	if (policy_denies_addr(dialer->policy, a, d->target.port, &denies)) {
 		record_failure(d, a, REASON_DENIED_BY_RULE, policy_rule_label(dialer->policy, denies, label));
-		return false;
+		return GUARD_PRIVATE;
 	}
 	if (d->target.rule && policy_rule_exempts(dialer->policy, d->target.rule, a))
-		return true;
-	switch (guard_check(dialer->guard, a, detail)) {
-	case GUARD_PASS:
-		return true;
-	case GUARD_UNREACHABLE:
-		record_failure(d, a, REASON_CONNECT_FAILED, detail);
-		return false;
-	case GUARD_PRIVATE:
-		break;
-	}
-	record_failure(d, a, REASON_PRIVATE_ADDRESS, detail);
-	return false;
+		return GUARD_PASS;
+	result = guard_check(dialer->guard, a, detail);
+	if (result == GUARD_PRIVATE)
+		record_failure(d, a, REASON_PRIVATE_ADDRESS, detail);
+	return result;
 }
 
-/* The addresses of one family are known: those that pass may be dialled. */
+/*
+ * The addresses of one family are known: those that pass may be dialled. Of
+ * those that have no route, which on a host without IPv6 is every AAAA of
+ * every name, one stands on record for all.
+ */
 static void offer(struct dial *d, enum addr_family family, const struct addr *addrs, size_t n)
 {
 	struct addr vetted[RESOLVER_ADDRS_MAX];
+	char detail[GUARD_DETAIL_MAX], why[GUARD_DETAIL_MAX];
+	const struct addr *unreachable = NULL;
 	size_t count = 0;
 
-	for (size_t i = 0; i < n && i < RESOLVER_ADDRS_MAX; i++)
-		if (vet(d, &addrs[i]))
+	for (size_t i = 0; i < n && i < RESOLVER_ADDRS_MAX; i++) {
+		enum guard_result result = vet(d, &addrs[i], detail);
+
+		if (result == GUARD_PASS) {
 			vetted[count++] = addrs[i];
+		} else if (result == GUARD_UNREACHABLE && !unreachable) {
+			unreachable = &addrs[i];
+			memcpy(why, detail, sizeof(why));
+		}
+	}
+	if (unreachable)
+		record_failure(d, unreachable, REASON_CONNECT_FAILED, why);
 	happy_answer(&d->happy, family, vetted, count, clock_mono_us());
 }
 

@@ -3,7 +3,8 @@
  * Dials what a verdict allowed: resolve once, guard each address, then happy
  * eyeballs (RFC 8305: resolution delay 50 ms, connection attempt delay
  * 250 ms, families interleaved) across exactly the guarded addresses. Writes a
- * `dial` record for each address tried or refused, before its effect is used.
+ * `dial` record for each address tried or refused, before its effect is used (of
+ * several without a route, for the first of their family).
  */
 #ifndef PROXY_UPSTREAM_DIAL_H
 #define PROXY_UPSTREAM_DIAL_H

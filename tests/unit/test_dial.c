@@ -18,11 +18,15 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -126,6 +130,7 @@ static const struct fake_entry zone[] = {
 	{ "private.test", .a = { "10.0.0.1", "169.254.169.254" }, .aaaa = { "::ffff:10.0.0.2", "fd00:ec2::254" } },
 	{ "mixed.test", .a = { "0.0.0.0", "127.0.0.1", "100.64.0.1" } },
 	{ "denied.test", .a = { "127.0.0.66", "10.0.0.1" } },
+	{ "public.test", .a = { "93.184.215.14", "93.184.215.15" }, .aaaa = { "2606:2800::14", "2606:2800::15" } },
 	{ "servfail.test", .how = FAKE_RCODE, .value = 2 },
 	{ "silent6.test", .how = FAKE_DROP_AAAA, .a = { "127.0.0.1" } },
 	{ "drop.test", .how = FAKE_DROP },
@@ -394,6 +399,48 @@ static void test_dns_failed(void **state)
 	HAS_RECORDS(f, "servfail.test - dns_failed (SERVFAIL)");
 }
 
+/* In a namespace that has loopback and no route: one record a family, however many addresses. */
+static void in_lonely_namespace(void)
+{
+	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	int fd = unshare(geteuid() == 0 ? CLONE_NEWNET : CLONE_NEWUSER | CLONE_NEWNET) == 0
+			 ? socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)
+			 : -1;
+	struct fixture *f;
+	struct outcome o;
+	void *state;
+
+	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &lo) < 0)
+		_exit(77);
+	set_up(&state);
+	f = state;
+	o = dial(f, "public.test", some_rule);
+	assert_int_equal(o.reason, REASON_CONNECT_FAILED);
+	assert_int_equal(f->audit.n, 2);
+	for (int i = 0; i < 2; i++) {
+		bool v6 = strchr(f->audit.lines[i], ':');
+
+		assert_string_equal(f->audit.lines[i], v6 ? "public.test 2606:2800::14 connect_failed (ENETUNREACH)"
+							  : "public.test 93.184.215.14 connect_failed (ENETUNREACH)");
+	}
+	_exit(7);
+}
+
+static void test_unreachable(void **state)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0)
+		in_lonely_namespace();
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(WEXITSTATUS(status), 7);
+}
+
 static void test_literal(void **state)
 {
 	struct fixture *f = *state;
@@ -519,6 +566,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_denied_by_rule, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_dns_failed, set_up, tear_down),
+		cmocka_unit_test(test_unreachable),
 		cmocka_unit_test_setup_teardown(test_literal, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_dead_ipv6, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_prefers_ipv6, set_up, tear_down),

@@ -12,6 +12,12 @@
 
 #include "base/handoff.h"
 
+/* The link: its two ends have fixed names and addresses, and find each other without ARP or ND. */
+#define GATE_LINK	       "gw0"
+#define GATE_SANDBOX_LINK      "eth0"
+#define GATE_MAC_BYTES	       2, 0, 0, 0, 0, 1
+#define GATE_SANDBOX_MAC_BYTES 2, 0, 0, 0, 0, 2
+
 struct err;
 
 struct gate {
@@ -21,10 +27,13 @@ struct gate {
 /*
  * `s_netns`: a descriptor of S's network namespace, owned by a user namespace
  * below the caller's. The caller must have CAP_SYS_ADMIN and CAP_NET_ADMIN
- * over its own user namespace and is back in its own network namespace
- * afterwards. `eth0` in S comes up last. Returns 0; or -1 with nothing left behind.
+ * over its own user namespace; it stays in its own network namespace, since
+ * the work is done in a child process. `eth0` in S comes up last, and carries packets when this
+ * returns. Returns 0; or -1 with every descriptor -1, and the kernel then takes what was built away.
  */
 int gate_build(int s_netns, struct gate *gate, struct err *err);
+
+/* Closes the descriptors. When nobody else holds one, the kernel takes G and eth0 away. */
 void gate_close(struct gate *gate);
 
 /*

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rtnetlink requests, each acknowledged by the kernel before the function
+ * returns. Every function returns 0 or -errno; -ETIMEDOUT when there is no answer within NETLINK_WAIT_MS.
+ */
+#ifndef SANDBOX_NET_NETLINK_H
+#define SANDBOX_NET_NETLINK_H
+
+#include <libmnl/libmnl.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+
+#define NETLINK_WAIT_MS 2000
+#define NETLINK_MAC	6
+#define NETLINK_REQUEST 1024 /* bytes; no request of ours comes near */
+
+struct netlink {
+	int fd;
+	uint32_t seq;
+};
+
+/* A request under construction: netlink_begin(), then mnl_attr_put*() on `nlh`. */
+struct netlink_request {
+	_Alignas(struct nlmsghdr) uint8_t buf[NETLINK_REQUEST];
+	struct nlmsghdr *nlh;
+};
+
+/* One end of a veth pair. */
+struct netlink_end {
+	const char *name;
+	uint8_t mac[NETLINK_MAC];
+};
+
+/* Opens a socket of the present network namespace (NETLINK_ROUTE, …). */
+int netlink_open(struct netlink *nl, int protocol);
+
+/* Closes it; also fit for __attribute__((cleanup)) on a struct whose fd is -1 while closed. */
+void netlink_close(struct netlink *nl);
+
+/* Begins a request of `type` with `flags` beside NLM_F_REQUEST and a zeroed extra header of `size` bytes, returned. */
+void *netlink_begin(struct netlink_request *req, uint16_t type, uint16_t flags, size_t size);
+
+/*
+ * Sends a request and reads until its acknowledgement, error or end of dump.
+ * `cb` (may be NULL) gets each message before that; what it returns is as for mnl_cb_run().
+ */
+int netlink_talk(struct netlink *nl, struct netlink_request *req, mnl_cb_t cb, void *arg);
+
+/* Makes a veth pair: `near` in the socket's namespace, `far` in that of descriptor `far_netns`; both down. */
+int netlink_add_veth(struct netlink *nl, const struct netlink_end *near, const struct netlink_end *far, int far_netns);
+
+/* The index of a link by name. */
+int netlink_find_link(struct netlink *nl, const char *name, int *index);
+
+/* Sets IFF_UP. */
+int netlink_set_up(struct netlink *nl, int index);
+
+/* No IPv6 link-local address, hence no router solicitation either: IFLA_INET6_ADDR_GEN_MODE none. */
+int netlink_set_no_link_local(struct netlink *nl, int index);
+
+/* Waits until the link can carry packets; IFF_UP alone comes before its queue is in place, and drops them. */
+int netlink_wait_running(struct netlink *nl, int index);
+
+/*
+ * Adds an address; IPv6 without duplicate address detection. The kernel makes
+ * an IPv6 address its own a little later, from a work queue: see netlink_wait_local().
+ */
+int netlink_add_addr(struct netlink *nl, int index, const struct addr *addr, unsigned plen);
+
+/* Waits until packets to this IPv6 address of ours are delivered; until then they are dropped. */
+int netlink_wait_local(struct netlink *nl, const struct addr *addr);
+
+/* Adds a permanent neighbour entry. */
+int netlink_add_neigh(struct netlink *nl, int index, const struct addr *addr, const uint8_t mac[NETLINK_MAC]);
+
+/* Adds a default route over `gateway` to table main. */
+int netlink_add_default(struct netlink *nl, int index, const struct addr *gateway);
+
+/* Makes every address without a better route local (RTN_LOCAL in table main); `index` is that of lo. */
+int netlink_add_catch_all(struct netlink *nl, int index, enum addr_family family);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asks the gate, from inside S, whether it is ours. */
+#ifndef SANDBOX_NET_PROBE_H
+#define SANDBOX_NET_PROBE_H
+
+#include "base/handoff.h"
+
+struct err;
+
+#define PROBE_WAIT_MS 5000
+
+/*
+ * In the present network namespace: connects over IPv4 and IPv6 to addresses
+ * that exist nowhere (RFC 5737, RFC 3849), and sends a datagram to the gate's
+ * port 53 over both. Each must bring back exactly `nonce` within PROBE_WAIT_MS. Returns 0 or -1.
+ */
+int probe_gate(const uint8_t nonce[HANDOFF_NONCE], struct err *err);
+
+#endif

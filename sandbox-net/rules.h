@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The packet rules of a gate, and how they are loaded. */
+#ifndef SANDBOX_NET_RULES_H
+#define SANDBOX_NET_RULES_H
+
+struct err;
+
+/* The complete ruleset of a gate's network namespace, in nft(8) syntax. */
+extern const char rules_text[];
+
+/*
+ * Loads rules_text into the present network namespace, which must have no
+ * nftables yet. Only for a short-lived process: libnftables keeps global state
+ * and aborts the process when its descriptor is FD_SETSIZE or more. Returns 0 or -1.
+ */
+int rules_load(struct err *err);
+
+/*
+ * Lets the present network namespace answer every refused packet: by default
+ * the kernel sends one destination six ICMP errors and then one a second, so
+ * that most refusals would look like silence. rules_text has a limit of its
+ * own. Costs about 0.1 ms, and is not an error where /proc/sys is out of reach:
+ * refusals are then as slow as the kernel's default makes them.
+ */
+void rules_lift_icmp_limit(void);
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tests of the proof, in real namespaces: it holds for what gate_build() made, and finds anything beside it.
+ * links: sandbox-net/gate.c sandbox-net/netlink.c sandbox-net/netns.c sandbox-net/rules.c sandbox-net/sockets.c sandbox-net/prove.c sandbox-net/probe.c proxy/process/counters.c proxy/audit/nflog.c tests/unit/gate_world.c base/addr.c base/clock.c base/err.c base/fdpass.c
+ */
+#include "sandbox-net/gate.h"
+
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "sandbox-net/netlink.h"
+#include "tests/unit/gate_world.h"
+
+static const uint8_t nonce[HANDOFF_NONCE] = "0123456789abcde";
+
+/* The proxy's part of the proof: the nonce to whoever asks. */
+static void answer_probes(struct world *w)
+{
+	struct pollfd pfds[4];
+
+	for (int i = 0; i < 4; i++)
+		pfds[i] = (struct pollfd){ .fd = w->gate.fds[i], .events = POLLIN };
+	for (;;) {
+		CHECK(poll(pfds, 4, -1) > 0);
+		for (int i = 0; i < 4; i++) {
+			struct sockaddr_storage peer;
+			socklen_t len = sizeof(peer);
+			char buf[64];
+			int fd;
+
+			if (!pfds[i].revents)
+				continue;
+			if (i == HANDOFF_UDP4 || i == HANDOFF_UDP6) {
+				CHECK(recvfrom(pfds[i].fd, buf, sizeof(buf), 0, (struct sockaddr *)&peer, &len) > 0);
+				CHECK_EQ(sendto(pfds[i].fd, nonce, sizeof(nonce), 0, (struct sockaddr *)&peer, len),
+					 sizeof(nonce));
+			} else {
+				fd = accept(pfds[i].fd, NULL, NULL);
+				CHECK_EQ(send(fd, nonce, sizeof(nonce), 0), sizeof(nonce));
+				close(fd);
+			}
+		}
+	}
+}
+
+/* CHECKs that the proof fails with a message that has `what` in it. */
+static void check_unproven(struct world *w, const uint8_t *expected, const char *what)
+{
+	struct err err = { "" };
+
+	CHECK_EQ(gate_prove(w->s_netns, expected, &err), -1);
+	if (!strstr(err.text, what))
+		world_fail(what, 0, err.text);
+}
+
+static void proof_holds(struct world *w)
+{
+	uint64_t want[GATE_COUNTER_COUNT] = { [GATE_COUNTER_SYN] = 2, [GATE_COUNTER_DNS] = 2 };
+	struct err err = { "" };
+	uint8_t other[HANDOFF_NONCE] = "other";
+	pid_t pid = world_fork(answer_probes, w);
+
+	if (gate_prove(w->s_netns, nonce, &err))
+		world_fail(__FILE__, __LINE__, err.text);
+	world_check_no_drop(w);
+	world_check_counters(w, want);
+	check_unproven(w, other, "another gate");
+	kill(pid, SIGKILL);
+	CHECK_EQ(waitpid(pid, NULL, 0), pid);
+}
+
+static void proof_finds_other_ways_out(struct world *w)
+{
+	static const struct netlink_end near = { .name = "veth1", .mac = { 2, 0, 0, 0, 1, 1 } },
+					far = { .name = "veth2", .mac = { 2, 0, 0, 0, 1, 2 } };
+	struct addr addr = addr_v4(0x0a010101);
+	struct netlink nl;
+
+	CHECK_EQ(netlink_open(&nl, NETLINK_ROUTE), 0);
+	CHECK_EQ(netlink_add_neigh(&nl, w->eth, &addr, near.mac), 0);
+	check_unproven(w, nonce, "neighbour that is not the gate: 10.1.1.1");
+	CHECK_EQ(netlink_add_addr(&nl, w->eth, &addr, 24), 0);
+	check_unproven(w, nonce, "address that is not the gate's: 10.1.1.1");
+	CHECK_EQ(netlink_add_veth(&nl, &near, &far, w->s_netns), 0);
+	check_unproven(w, nonce, "link that is not the gate's: veth");
+	netlink_close(&nl);
+}
+
+static void proof_finds_other_routes(struct world *w)
+{
+	struct netlink_request req;
+	struct netlink nl;
+	struct rtmsg *rt = netlink_begin(&req, RTM_NEWROUTE, NLM_F_CREATE, sizeof(*rt));
+	const uint8_t dst[4] = { 192, 0, 2, 0 };
+
+	rt->rtm_family = AF_INET;
+	rt->rtm_table = 77;
+	rt->rtm_dst_len = 24;
+	rt->rtm_protocol = RTPROT_STATIC;
+	rt->rtm_type = RTN_UNICAST;
+	rt->rtm_scope = RT_SCOPE_LINK;
+	mnl_attr_put(req.nlh, RTA_DST, sizeof(dst), dst);
+	mnl_attr_put_u32(req.nlh, RTA_OIF, (uint32_t)w->eth);
+	CHECK_EQ(netlink_open(&nl, NETLINK_ROUTE), 0);
+	CHECK_EQ(netlink_talk(&nl, &req, NULL, NULL), 0);
+	check_unproven(w, nonce, "route that is not the gate's: 192.0.2.0/24 in table 77");
+	netlink_close(&nl);
+}
+
+static void proof_needs_the_link(struct world *w)
+{
+	gate_close(&w->gate);
+	while (if_nametoindex(GATE_SANDBOX_LINK))
+		poll(NULL, 0, 5);
+	check_unproven(w, nonce, "has no eth0");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WORLD_TEST(proof_holds),
+		WORLD_TEST(proof_finds_other_ways_out),
+		WORLD_TEST(proof_finds_other_routes),
+		WORLD_TEST(proof_needs_the_link),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

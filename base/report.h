@@ -16,6 +16,7 @@
 #include "base/handoff.h"
 
 #define REPORT_TEXT_MAX 480
+#define REPORT_HEAD_MAX 68 /* 64 hex digits and NULs, so that the message has no padding */
 
 enum report_type {
 	REPORT_NOTE = 1, /* text: something the summary must say (such as "AF_UNIX is refused: …") */
@@ -36,14 +37,15 @@ enum monitor_type {
 	MONITOR_COUNTERS = 1, /* proxy → monitor, with the HANDOFF_NFT socket: read G's counters, please */
 	MONITOR_COUNTED,      /* monitor → proxy: `packets` and `bytes`, or `failed` */
 	MONITOR_FINISH,	      /* monitor → proxy: the sandbox is gone, `status` says how; record and exit */
+	MONITOR_ENDED,	      /* proxy → monitor: the end record is written (if it could be); the chain's head */
 	MONITOR_REOPEN,	      /* monitor → proxy, with a descriptor: the log's new file */
 };
 
 struct monitor_msg {
 	uint32_t type;
-	uint32_t failed; /* MONITOR_COUNTED: the counters could not be read */
-	int32_t status;	 /* MONITOR_FINISH: wait status of the command (waitpid(2)); -1: not known */
-	uint32_t unused; /* zero */
+	uint32_t failed;	    /* MONITOR_COUNTED: the counters could not be read */
+	int32_t status;		    /* MONITOR_FINISH: wait status of the command (waitpid(2)); -1: not known */
+	char head[REPORT_HEAD_MAX]; /* MONITOR_ENDED: SHA-256 in hex, NUL-terminated */
 	uint64_t packets[GATE_COUNTER_COUNT];
 	uint64_t bytes[GATE_COUNTER_COUNT];
 };

@@ -97,7 +97,8 @@ int log_open(const char *log, const char *job, struct log_place *place, struct e
 	}
 	if ((log ? absolute_path(log, place, err) : default_path(job, place, err)) < 0)
 		return -1;
-	place->fd = open(place->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+	/* Read too: half a line that a killed run left behind is ended before the first record. */
+	place->fd = open(place->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
 	if (place->fd < 0)
 		return err_set_errno(err, errno, "cannot open the log %s", place->path);
 	return 0;

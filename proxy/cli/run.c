@@ -266,7 +266,7 @@ static int run_roles(struct job *j, struct err *err)
 		free(m.notes[i]);
 	}
 	if (!j->options.quiet && j->log.path[0])
-		fprintf(stderr, "netgate: log: %s\n", j->log.path);
+		fprintf(stderr, "netgate: log: %s%s%s\n", j->log.path, m.head[0] ? "  head: " : "", m.head);
 	return status;
 }
 

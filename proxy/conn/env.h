@@ -34,7 +34,8 @@ struct conn_env {
 	struct http1_head *head; /* used only within one step */
 	LIST_HEAD(conn_list, conn) conns;
 	uint64_t next_id; /* of connections, from 1 */
-	uint64_t accepts;
+	uint64_t accepts; /* connections of the sandbox */
+	uint64_t probes;  /* connections of the launcher, before the command started */
 };
 
 /*

@@ -51,6 +51,7 @@ static void take(struct listener *l, int fd, const struct sockaddr *peer)
 	if (l->nonce) {
 		const struct linger off = { 0 };
 
+		l->env->probes++;
 		(void)!send(fd, l->nonce, HANDOFF_NONCE, MSG_NOSIGNAL | MSG_DONTWAIT);
 		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
 		close(fd);

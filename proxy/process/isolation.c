@@ -94,6 +94,9 @@ static const int plain_calls[] = {
 	SCMP_SYS(fstat),
 	SCMP_SYS(lseek),
 	SCMP_SYS(ftruncate),
+	SCMP_SYS(flock),
+	SCMP_SYS(fallocate),
+	SCMP_SYS(pread64),
 	/* memory, end of the process */
 	SCMP_SYS(brk),
 	SCMP_SYS(munmap),

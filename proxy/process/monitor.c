@@ -141,6 +141,15 @@ static bool on_report(struct run *r)
 
 /* ---- the proxy's requests ---- */
 
+/* Text of the proxy's goes to the terminal only if it is what it should be. */
+static void take_head(struct monitor *m, const char head[static REPORT_HEAD_MAX])
+{
+	size_t n = strspn(head, "0123456789abcdef");
+
+	if (n == 64 && head[n] == '\0')
+		memcpy(m->head, head, n + 1);
+}
+
 static void on_proxy(struct run *r)
 {
 	struct monitor_msg msg, answer = { .type = MONITOR_COUNTED };
@@ -150,6 +159,10 @@ static void on_proxy(struct run *r)
 
 	if (n == -EAGAIN || n == -EINTR)
 		return;
+	if (n == sizeof(msg) && msg.type == MONITOR_ENDED && n_fds == 0) {
+		take_head(r->m, msg.head);
+		return;
+	}
 	if (n == sizeof(msg) && msg.type == MONITOR_COUNTERS && n_fds == 1) {
 		answer.failed = counters_read(nft_fd, answer.packets, answer.bytes) < 0;
 		close(nft_fd);

@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/report.h"
+
 #define MONITOR_NOTES_MAX 16
 #define MONITOR_GRACE_S	  5 /* from a time limit's SIGTERM to the end by force */
 
@@ -25,6 +27,7 @@ struct monitor {
 	uint64_t timeout_us;		/* 0: no limit */
 	char *notes[MONITOR_NOTES_MAX]; /* what the summary must say; owned */
 	int n_notes;
+	char head[REPORT_HEAD_MAX]; /* of the log's hash chain when the job ended; "" when it is not known */
 	bool quiet;
 };
 

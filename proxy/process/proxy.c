@@ -61,7 +61,7 @@ struct proxy {
 	int gate[HANDOFF_FDS];
 	uint8_t nonce[HANDOFF_NONCE];
 	int32_t wait_status;
-	bool armed;
+	bool armed, monitor_gone, ended;
 	bool ok; /* the end record is written */
 };
 
@@ -79,16 +79,22 @@ static void finish_with_counters(struct proxy *p, const struct monitor_msg *coun
 	struct audit_end end = { .wait_status = p->wait_status, .accepts = p->env.accepts };
 
 	if (counted && !counted->failed) {
-		drops_reconcile(p->drops, counted->packets, counted->bytes, p->env.accepts, true);
-		end.syns = counted->packets[GATE_COUNTER_SYN];
+		drops_reconcile(p->drops, counted->packets, counted->bytes, p->env.accepts + p->env.probes, true);
+		end.syns = counted->packets[GATE_COUNTER_SYN] - p->env.probes;
 		end.counted = true;
 	}
+	p->ended = true;
 	p->ok = audit_end(p->audit, &end) == 0;
 	if (!p->ok)
 		complain("the end of this job could not be recorded: the log can't be written");
 	if (p->config->summary)
 		audit_summary(p->audit, stderr);
-	event_base_loopbreak(p->base);
+	if (!p->monitor_gone) {
+		struct monitor_msg ended = { .type = MONITOR_ENDED };
+
+		audit_head(p->audit, ended.head);
+		(void)!fdpass_send(p->config->monitor_fd, &ended, sizeof(ended), NULL, 0);
+	}
 }
 
 /* Takes what waits in G's sockets and lets bytes that a finished command left behind reach their upstream. */
@@ -108,13 +114,15 @@ static void drain(struct proxy *p)
 	drops_flush(p->drops);
 }
 
-static void finish(struct proxy *p, int32_t wait_status)
+/* The sandbox is gone, or the monitor: brings the job to its end. Runs outside of the loop, which it turns itself. */
+static void finish(struct proxy *p)
 {
-	struct monitor_msg ask = { .type = MONITOR_COUNTERS };
+	const struct monitor_msg ask = { .type = MONITOR_COUNTERS };
 
-	p->wait_status = wait_status;
 	drain(p);
-	if (fdpass_send(p->config->monitor_fd, &ask, sizeof(ask), &p->gate[HANDOFF_NFT], 1) < 0)
+	if (!p->monitor_gone && fdpass_send(p->config->monitor_fd, &ask, sizeof(ask), &p->gate[HANDOFF_NFT], 1) == 0)
+		event_base_loop(p->base, EVLOOP_NO_EXIT_ON_EMPTY);
+	if (!p->ended)
 		finish_with_counters(p, NULL);
 }
 
@@ -133,10 +141,7 @@ static void on_monitor(evutil_socket_t fd, short what, void *arg)
 		return;
 	if (n != sizeof(msg)) {
 		/* The monitor is gone, and with it the sandbox: record the end and die, which closes G's last sockets. */
-		if (p->armed) {
-			drain(p);
-			finish_with_counters(p, NULL);
-		}
+		p->monitor_gone = true;
 		event_base_loopbreak(p->base);
 		return;
 	}
@@ -146,12 +151,11 @@ static void on_monitor(evutil_socket_t fd, short what, void *arg)
 	}
 	if (n_fds > 0)
 		close(log_fd);
-	if (msg.type == MONITOR_FINISH && p->armed)
-		finish(p, msg.status);
-	else if (msg.type == MONITOR_COUNTED)
+	if (msg.type == MONITOR_FINISH)
+		p->wait_status = msg.status;
+	else if (msg.type == MONITOR_COUNTED && p->armed)
 		finish_with_counters(p, &msg);
-	else
-		event_base_loopbreak(p->base);
+	event_base_loopbreak(p->base);
 }
 
 /* The launcher's probes came back right: put the policy in force, and only then let the command start. */
@@ -225,6 +229,12 @@ static int receive_gate(struct proxy *p)
 
 static int set_up(struct proxy *p, struct err *err)
 {
+	const struct audit_config audit = {
+		.fd = p->config->log_fd,
+		.verbose_fd = p->config->verbose ? STDERR_FILENO : -1,
+		.job = p->config->job,
+		.policy = p->config->policy,
+	};
 	struct event_config *cfg = event_config_new();
 
 	if (cfg) {
@@ -236,20 +246,17 @@ static int set_up(struct proxy *p, struct err *err)
 		return err_set(err, "cannot make an event base");
 	p->resolver = resolver_new(p->base, p->config->resolvers, p->config->n_resolvers, err);
 	p->guard = p->resolver ? guard_new(err) : NULL;
-	return p->guard ? 0 : -1;
+	if (!p->guard)
+		return -1;
+	/* The hashes of the chain read OpenSSL's configuration; the start record says whose job it is. */
+	p->audit = audit_new(&audit);
+	return p->audit ? 0 : err_set_errno(err, errno, "the audit log");
 }
 
 static int make_doors(struct proxy *p)
 {
-	const struct audit_config audit = {
-		.fd = p->config->log_fd,
-		.verbose_fd = p->config->verbose ? STDERR_FILENO : -1,
-		.job = p->config->job,
-		.policy = p->config->policy,
-	};
 	struct conn_env *env = &p->env;
 
-	p->audit = audit_new(&audit);
 	p->map = dns_map_new();
 	p->dialer = (struct dialer){ .base = p->base,
 				     .resolver = p->resolver,
@@ -270,9 +277,8 @@ static int make_doors(struct proxy *p)
 	p->probe = probe_new(p->base, p->gate[HANDOFF_UDP4], p->gate[HANDOFF_UDP6], p->nonce);
 	p->handoff_ev = event_new(p->base, p->handoff_fd, EV_READ | EV_PERSIST, on_handoff, p);
 	p->monitor_ev = event_new(p->base, p->config->monitor_fd, EV_READ | EV_PERSIST, on_monitor, p);
-	if (!p->audit || !p->map || !env->pool || !env->scratch || !env->head || !p->listener || !p->probe ||
-	    !p->handoff_ev || !p->monitor_ev || event_add(p->handoff_ev, NULL) < 0 ||
-	    event_add(p->monitor_ev, NULL) < 0)
+	if (!p->map || !env->pool || !env->scratch || !env->head || !p->listener || !p->probe || !p->handoff_ev ||
+	    !p->monitor_ev || event_add(p->handoff_ev, NULL) < 0 || event_add(p->monitor_ev, NULL) < 0)
 		return -1;
 	listener_probe(p->listener, p->nonce);
 	return 0;
@@ -308,7 +314,7 @@ static void tear_down(struct proxy *p)
 /* The terminal's and the group's signals are the command's and the monitor's business. */
 static void ignore_signals(void)
 {
-	static const int signals[] = { SIGPIPE, SIGINT,	 SIGQUIT, SIGTERM, SIGHUP,
+	static const int signals[] = { SIGPIPE, SIGXFSZ, SIGINT,  SIGQUIT, SIGTERM, SIGHUP,
 				       SIGTSTP, SIGTTOU, SIGTTIN, SIGUSR1, SIGUSR2 };
 
 	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
@@ -331,6 +337,8 @@ int proxy_run(const struct proxy_config *config)
 			complain("proxy: out of memory");
 		else
 			event_base_loop(p.base, EVLOOP_NO_EXIT_ON_EMPTY);
+		if (p.armed)
+			finish(&p);
 	}
 	tear_down(&p);
 	return p.ok ? 0 : 1;

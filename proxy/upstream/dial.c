@@ -300,7 +300,7 @@ static void offer(struct dial *d, enum addr_family family, const struct addr *ad
 {
 	struct addr vetted[RESOLVER_ADDRS_MAX];
 	char detail[GUARD_DETAIL_MAX], why[GUARD_DETAIL_MAX];
-	const struct addr *unreachable = NULL;
+	size_t unreachable = n;
 	size_t count = 0;
 
 	for (size_t i = 0; i < n && i < RESOLVER_ADDRS_MAX; i++) {
@@ -308,13 +308,13 @@ static void offer(struct dial *d, enum addr_family family, const struct addr *ad
 
 		if (result == GUARD_PASS) {
 			vetted[count++] = addrs[i];
-		} else if (result == GUARD_UNREACHABLE && !unreachable) {
-			unreachable = &addrs[i];
+		} else if (result == GUARD_UNREACHABLE && unreachable == n) {
+			unreachable = i;
 			memcpy(why, detail, sizeof(why));
 		}
 	}
-	if (unreachable)
-		record_failure(d, unreachable, REASON_CONNECT_FAILED, why);
+	if (unreachable < n)
+		record_failure(d, &addrs[unreachable], REASON_CONNECT_FAILED, why);
 	happy_answer(&d->happy, family, vetted, count, clock_mono_us());
 }
 

@@ -3,6 +3,8 @@
  * The dial, with the real resolver and guard, servers on loopback, and a
  * policy, an audit log and a clock of the test's own.
  *
+ * Size: one fixture, with its fakes of three modules, serves every case.
+ *
  * links: proxy/upstream/dial.c proxy/upstream/happy_eyeballs.c proxy/upstream/resolver.c proxy/upstream/resolver_channel.c
  * links: proxy/upstream/guard.c proxy/upstream/guard_table.c proxy/upstream/guard_route.c
  * links: base/addr.c base/name.c base/err.c base/prefix.c rules/reason.c tests/unit/fake_dns.c

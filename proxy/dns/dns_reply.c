@@ -16,8 +16,7 @@
 
 #define TTL	       60
 #define TYPE_NULL      10
-#define TYPE_META_FROM 128 /* RFC 6895 §3.1: QTYPEs and meta-TYPEs up to 255 */
-#define TYPE_META_TO   255
+#define TYPE_META_FROM 128 /* RFC 6895 §3.1: QTYPEs and meta-TYPEs up to 255 (ANY) */
 
 struct exchange {
 	struct dns_query query;
@@ -57,7 +56,7 @@ static bool is_localhost(const struct name *name)
 static bool is_meta_type(uint16_t type)
 {
 	return type == 0 || type == TYPE_NULL || type == DNS_TYPE_OPT ||
-	       (type >= TYPE_META_FROM && type <= TYPE_META_TO);
+	       (type >= TYPE_META_FROM && type < DNS_TYPE_ANY);
 }
 
 /* A or AAAA of an allowed name. */
@@ -85,6 +84,10 @@ static void judge_name(struct exchange *x, const struct dns_reply_env *env, cons
 		answer_negative(x, match_is_ancestor(env->policy, name) ? DNS_NOERROR : DNS_NXDOMAIN);
 	} else if (is_meta_type(x->query.qtype)) {
 		deny(x, REASON_DNS_TYPE, DNS_REFUSED);
+	} else if (x->query.qtype == DNS_TYPE_ANY) {
+		/* Those that ask for it fall back to A and AAAA on an empty answer, but retry elsewhere on an error. */
+		deny(x, REASON_DNS_TYPE, DNS_NOERROR);
+		answer_negative(x, DNS_NOERROR);
 	} else if (ptr) {
 		x->answer = (struct dns_answer){ .ptr_name = ptr->s, .ttl = TTL };
 	} else if (x->query.qtype == DNS_TYPE_A || x->query.qtype == DNS_TYPE_AAAA) {

@@ -8,8 +8,9 @@
  *   A, AAAA of an allowed name                  its synthetic address     allow
  *   another type of an allowed name             NODATA                    allow
  *   PTR of an address that was given out        its name                  as for the name
- *   NULL, OPT and the meta types 0, 128–255     REFUSED                   dns_type
- *     (ANY, AXFR, TKEY …) of an allowed name
+ *   ANY of an allowed name (RFC 8482)           NODATA                    dns_type
+ *   NULL, OPT and the meta types 0, 128–254     REFUSED                   dns_type
+ *     (AXFR, TKEY …) of an allowed name
  *   an ancestor of an allowed name, the root    NODATA                    not_allowed
  *   any type of another name                    NXDOMAIN                  not_allowed, denied_by_rule
  *   what is no host name                        NXDOMAIN                  bad_name

@@ -402,6 +402,17 @@ static enum step run_response_head(struct conn *c)
 	}
 }
 
+/* Interim responses (100, 103) go out at once: the client may wait for one before it sends its body. */
+static enum step deliver_interim(struct conn *c)
+{
+	uint64_t none = 0;
+
+	if (flow_run(&c->down, c->env->pool, &none) != FLOW_TO_ERROR)
+		return STEP_WAIT;
+	conn_end_leg(c, CLOSE_CLIENT_RESET, true);
+	return STEP_CLOSE;
+}
+
 static enum step run_response(struct conn *c)
 {
 	struct http_session *h = c->http;
@@ -409,8 +420,10 @@ static enum step run_response(struct conn *c)
 
 	while (!h->res_final) {
 		s = run_response_head(c);
-		if (s != STEP_AGAIN || c->state != CONN_HTTP)
+		if (c->state != CONN_HTTP || s == STEP_CLOSE)
 			return s;
+		if (s == STEP_WAIT)
+			return deliver_interim(c);
 	}
 	switch (pump(&c->down, &h->rin, &h->res, c->env->pool)) {
 	case PUMP_EOF:

@@ -15,7 +15,7 @@
 #define FLAGS_ECHOED  0x7910 /* opcode, RD, CD (RFC 4035 §3.2.2) */
 #define EDE	      15     /* option code, RFC 8914 §2 */
 #define EDE_FILTERED  17     /* RFC 8914 §4.18 */
-#define EDE_TEXT_MAX  512
+#define EDE_TEXT_MAX  1024   /* longer texts are cut */
 #define SOA_REFRESH   3600
 #define SOA_RETRY     600
 #define SOA_EXPIRE    86400

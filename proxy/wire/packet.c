@@ -71,7 +71,7 @@ static void read_upper(struct reader r, struct packet *packet)
 /* Bytes behind the declared end (a link's padding) are not the packet's. */
 static void cut_at_total(struct reader *r, size_t header, struct packet *packet, uint32_t declared)
 {
-	packet->total = declared > header ? declared : (uint32_t)(header + r->left);
+	packet->total = declared >= header ? declared : (uint32_t)(header + r->left);
 	if (r->left > packet->total - header)
 		r->left = packet->total - header;
 }
@@ -153,8 +153,7 @@ static enum parse parse_v6(struct reader r, struct packet *packet)
 		if (!skip_extension(&r, packet))
 			break;
 	}
-	if (!is_extension(packet->proto))
-		read_upper(r, packet);
+	read_upper(r, packet);
 	return PARSE_OK;
 }
 

@@ -127,7 +127,7 @@ static bool parse_alpn(struct reader ext, struct tls_hello *hello)
 	while (list.left > 0) {
 		struct reader name = reader_take(&list, reader_u8(&list));
 
-		if (name.bad || name.left == 0)
+		if (name.left == 0)
 			return false;
 		if (n > 0 && n < TLS_ALPN_MAX - 1)
 			hello->alpn[n++] = ',';
@@ -201,7 +201,7 @@ static bool parse_client_hello(struct reader body, struct tls_hello *hello)
 	compression = reader_take(&body, reader_u8(&body));
 	if (body.bad || session.left > SESSION_ID_MAX || ciphers.left == 0 || ciphers.left % 2 != 0)
 		return false;
-	if (compression.left == 0 || !memchr(compression.p, COMPRESSION_NULL, compression.left))
+	if (!memchr(compression.p, COMPRESSION_NULL, compression.left))
 		return false;
 	if (body.left == 0)
 		return true;

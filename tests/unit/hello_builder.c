@@ -80,6 +80,7 @@ static void put_alpn(struct hello_bytes *b, const struct hello_spec *s)
 		p += n + (p[n] == ' ');
 	}
 	close_length(b, list, 2, s->lie_alpn_list);
+	put_fill(b, 0, s->behind_alpn);
 	close_length(b, ext, 2, 0);
 }
 

@@ -29,7 +29,7 @@ struct hello_spec {
 	size_t session, ciphers_odd;
 	bool no_ciphers, no_compression;
 	bool sni_twice, names_twice, grease_twice;
-	size_t behind_extensions, behind_sni, behind_list;
+	size_t behind_extensions, behind_sni, behind_list, behind_alpn;
 	int lie_message, lie_session, lie_ciphers, lie_compression, lie_extensions;
 	int lie_ext, lie_list, lie_name, lie_alpn, lie_alpn_list;
 };

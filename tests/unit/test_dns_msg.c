@@ -212,6 +212,10 @@ static void malformed(void **state)
 		{ "two OPTs", B(HEADER("\1", "\2") OK_TEST IN_A OPT "\0\0" OPT "\0\0"), true },
 		{ "an OPT with a name", B(HEADER("\1", "\1") OK_TEST IN_A "\1a" OPT "\0\0"), true },
 		{ "an additional A", B(HEADER("\1", "\1") OK_TEST IN_A "\0\0\1\0\1\0\0\0\0\0\4abcd"), true },
+		{ "two OPTs announced, none there", B(HEADER("\1", "\2") OK_TEST IN_A), true },
+		{ "an OPT that is not the root's", B(HEADER("\1", "\1") OK_TEST IN_A "\1\0\x29\x10\0\0\0\0\0\0\0"),
+		  true },
+		{ "an empty additional A", B(HEADER("\1", "\1") OK_TEST IN_A "\0\0\1\0\1\0\0\0\0\0\0"), true },
 		{ "option one too long", B(HEADER("\1", "\1") OK_TEST IN_A OPT "\0\5\0\x0a\0\2x"), true },
 		{ "option without a length", B(HEADER("\1", "\1") OK_TEST IN_A OPT "\0\2\0\x0a"), true },
 		{ "half an option code", B(HEADER("\1", "\1") OK_TEST IN_A OPT "\0\1\0"), true },
@@ -373,16 +377,21 @@ static void what_does_not_fit_is_cut(void **state)
 /* Never more than DNS_UDP_MAX over UDP, whatever the client says it takes. */
 static void largest_datagram(void **state)
 {
-	static char text[513];
+	static char text[2000];
+	const struct dns_answer a = { .ede_text = text };
+	const size_t bare = 271 + 11 + 6;
 
 	(void)state;
-	memset(text, 'x', sizeof(text) - 1);
 	parse_labels((uint8_t[]){ 63, 63, 63, 61 }, 4, 'a');
 	query.has_opt = true;
 	query.udp_size = 65535;
-	assert_int_equal(answer(&(struct dns_answer){ .ede_text = text }, true, 2048), 271 + 11 + 6 + 512);
-	for (size_t cap = 0; cap < 2048; cap += 7)
-		assert_in_range(long_answer(true, cap), 0, DNS_UDP_MAX);
+	memset(text, 'x', DNS_UDP_MAX - bare);
+	assert_int_equal(answer(&a, true, 2048), DNS_UDP_MAX);
+	text[DNS_UDP_MAX - bare] = 'x';
+	assert_int_equal(answer(&a, true, 2048), 271 + 11);
+	assert_int_equal(answer(&a, false, 2048), DNS_UDP_MAX + 1);
+	memset(text, 'x', sizeof(text) - 1);
+	assert_int_equal(answer(&a, false, 2048), bare + 1024);
 }
 
 /* The address in a PTR name that is given as text. */

@@ -87,6 +87,13 @@ static void both_hosts_are_left(void **state)
 	assert_text(head.fields[1].value, "bad.test");
 }
 
+static void first_error_counts(void **state)
+{
+	(void)state;
+	assert_bad("GET / HTTP/1.1\r\nContent-Length: x\r\n" H H END, HTTP1_ERROR_FRAMING);
+	assert_bad("GET / HTTP/1.1\r\n" H H "Content-Length: x\r\n\r\n", HTTP1_ERROR_HOST);
+}
+
 static void bodies(void **state)
 {
 	static const struct {
@@ -279,6 +286,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bad_framing),
 		cmocka_unit_test(both_hosts_are_left),
+		cmocka_unit_test(first_error_counts),
 		cmocka_unit_test(bodies),
 		cmocka_unit_test(connection_options),
 		cmocka_unit_test(hop_by_hop),

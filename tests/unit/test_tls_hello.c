@@ -332,6 +332,7 @@ static const struct {
 	{ "empty ALPN", { .alpn = "" } },
 	{ "ALPN list one too long", { .alpn = "h2", .lie_alpn_list = 1 } },
 	{ "ALPN list one too short", { .alpn = "h2", .lie_alpn_list = -1 } },
+	{ "a byte behind the ALPN list", { .alpn = "h2", .behind_alpn = 1 } },
 	{ "ALPN name too long", { .alpn = "h2", .lie_alpn = 1 } },
 	{ "ALPN name too short", { .alpn = "h2", .lie_alpn = -1 } },
 	{ "empty ALPN name", { .alpn = "h2  x" } },
@@ -428,6 +429,17 @@ static void malformed_records(void **state)
 		hello_put(&stream, begins[i].b, begins[i].n);
 		assert_int_equal(parse(stream.n, &hello), PARSE_BAD);
 		assert_int_equal(parse(stream.n - 1, &hello), PARSE_MORE);
+	}
+	for (int type = 0; type < 256; type++) {
+		enum parse want = type == 0x16 ? PARSE_OK : PARSE_BAD;
+
+		build(&(struct hello_spec){ 0 });
+		split(50, HELLO_RECORD_MAX);
+		stream.b[0] = (uint8_t)type;
+		assert_int_equal(parse(stream.n, &hello), want);
+		stream.b[0] = 0x16;
+		stream.b[55] = (uint8_t)type;
+		assert_int_equal(parse(stream.n, &hello), want);
 	}
 	assert_int_equal(with_between("", 0), PARSE_OK);
 	assert_int_equal(with_between("\x16\x03\x01\x00\x00", 5), PARSE_BAD);

@@ -84,8 +84,9 @@ static int fail_parse(struct loader *l)
 	if (l->parser.error == YAML_READER_ERROR)
 		return fail_at(l, place_of(l->parser.mark), "near here, %s; write plain text", problem);
 	return fail_at(l, place_of(l->parser.problem_mark),
-		       "not YAML (%s%s%s); quote what has special characters, and indent with spaces", context,
-		       *context ? ": " : "", problem);
+		       "not YAML (%s%s%s); quote what has special characters (such as an IPv6 address), and indent "
+		       "with spaces",
+		       context, *context ? ": " : "", problem);
 }
 
 static void drop_event(struct loader *l)

@@ -87,9 +87,10 @@ static int reserve_rule(struct rule_store *s, size_t n_ports, size_t n_addrs, st
 			       "more than %u rules in one policy, or names too long for so many; use wildcards or "
 			       "address prefixes",
 			       POLICY_RULES_MAX);
+	/* One more, so that the arrays exist even while no rule has any. */
 	if (reserve(&s->words, &s->cap_words, s->n_words, words, sizeof(*s->words)) ||
-	    reserve(&s->ports, &s->cap_ports, s->n_ports, n_ports, sizeof(*s->ports)) ||
-	    reserve(&s->addrs, &s->cap_addrs, s->n_addrs, n_addrs, sizeof(*s->addrs)))
+	    reserve(&s->ports, &s->cap_ports, s->n_ports, n_ports + 1, sizeof(*s->ports)) ||
+	    reserve(&s->addrs, &s->cap_addrs, s->n_addrs, n_addrs + 1, sizeof(*s->addrs)))
 		return err_set(err, "out of memory after %zu rules", s->n_rules);
 	return 0;
 }

@@ -82,6 +82,11 @@ static void read_corpus(const char *name)
 	memcpy(message.b, stream.b + 5, message.n);
 }
 
+/*
+ * As sent to a loopback listener by OpenSSL 3.0 (s_client, curl, Python, Node
+ * 20), GnuTLS 3.7 (wget, git) and Java 17. The resume ones offer a session;
+ * "localhost" is no host name to Java.
+ */
 static const struct {
 	const char *file, *sni, *alpn;
 } real[] = {

@@ -41,6 +41,16 @@ static bool is_dropped(const char *entry, size_t name_len)
 	return false;
 }
 
+/* A directory for temporary files that isn't the sandbox's own /tmp is there only if it is in the workspace. */
+static bool is_foreign_tmpdir(const char *entry, const char *cwd)
+{
+	size_t n = strlen(cwd);
+
+	if (strncmp(entry, "TMPDIR=", 7) != 0 || strcmp(entry + 7, "/tmp") == 0)
+		return false;
+	return strncmp(entry + 7, cwd, n) != 0 || (entry[7 + n] && entry[7 + n] != '/');
+}
+
 struct variable {
 	const char *name;
 	const char *value; /* NULL or "": unset */
@@ -98,7 +108,8 @@ char **user_environment(char *const *env, const struct user *u, const char *cwd)
 	for (size_t i = 0; i < n_env; i++) {
 		size_t name_len = strcspn(env[i], "=");
 
-		if (is_dropped(env[i], name_len) || is_replaced(vars, n_vars, env[i], name_len))
+		if (is_dropped(env[i], name_len) || is_foreign_tmpdir(env[i], cwd) ||
+		    is_replaced(vars, n_vars, env[i], name_len))
 			continue;
 		out[n] = strdup(env[i]);
 		if (!out[n])

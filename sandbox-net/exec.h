@@ -3,17 +3,16 @@
 #ifndef SANDBOX_NET_EXEC_H
 #define SANDBOX_NET_EXEC_H
 
-#include <linux/filter.h>
 #include <stdbool.h>
 
 struct init;
 
 /*
  * In a child of init: a process group of its own, the terminal if it is given,
- * no core handler, no descriptor but 0, 1 and 2, the filter, exec. Never returns:
- * what goes wrong is told over the channel, and the exit status is 126 or 127.
+ * no descriptor but 0, 1 and 2, exec. Never returns: what goes wrong is told over
+ * the channel, and the exit status is 126 or 127.
  */
-_Noreturn void exec_command(const struct init *init, const struct sock_fprog *filter, bool terminal);
+_Noreturn void exec_command(const struct init *init, bool terminal);
 
 /* The shell's exit status for an exec that failed with `errnum`: 127 not found, 126 otherwise. */
 int exec_status(int errnum);

@@ -6,8 +6,8 @@
  *   join       S's user, network and mount namespaces: no more privilege over
  *              what was built, its mounts are locked
  *   become     the command's user
- *   give up    every capability for good, no_new_privs; not dumpable, so that
- *              nothing in S can look into this process or its descriptors
+ *   give up    every capability for good, no_new_privs, the system call filter;
+ *              not dumpable, so that nothing in S can look into this process
  *   go         told by the launcher, once the gate is proven: start the command
  *   watch      reap, pass on signals, tell how it ends
  */
@@ -23,6 +23,7 @@
 #include <string.h>
 #include <sys/capability.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -74,8 +75,23 @@ static int give_up(struct err *err)
 	return 0;
 }
 
-static int prepare(struct init *init, struct sock_fprog *filter, struct err *err)
+static int filter_calls(bool refuse_unix, struct err *err)
 {
+	struct sock_fprog prog;
+	int rc;
+
+	if (seccomp_compile(refuse_unix, &prog, err))
+		return -1;
+	rc = seccomp_apply(&prog);
+	free(prog.filter);
+	return rc ? err_set_errno(err, -rc, "cannot apply the seccomp filter") : 0;
+}
+
+static int prepare(struct init *init, struct err *err)
+{
+	/* With 0, a core_pattern that names a program runs it all the same; with 1 the kernel starts none (core(5)). */
+	const struct rlimit core = { 1, 1 };
+
 	if (build(init, err) || userns_join_sandbox(init->ns, err))
 		return -1;
 	die_with_launcher();
@@ -85,7 +101,11 @@ static int prepare(struct init *init, struct sock_fprog *filter, struct err *err
 	if (chdir(init->seal.cwd))
 		return err_set_errno(err, errno, "cannot change to %s as user %s", init->seal.cwd,
 				     init->seal.user->name);
-	return seccomp_compile(init->seal.unix_refused, filter, err);
+	if (setrlimit(RLIMIT_CORE, &core))
+		snprintf(init->seal.note + strlen(init->seal.note), sizeof(init->seal.note) - strlen(init->seal.note),
+			 "%sthe limit on core dumps cannot be set: a handler in the host may see those of the command",
+			 init->seal.note[0] ? "; " : "");
+	return filter_calls(init->seal.unix_refused, err);
 }
 
 /* /proc/1/cmdline can be read in S, and would tell which paths are hidden. The strings lie one behind the other. */
@@ -164,7 +184,6 @@ static _Noreturn void watch(int channel, int signals, pid_t command)
 
 _Noreturn void init_run(struct init *init)
 {
-	struct sock_fprog filter = { 0 };
 	struct err err = { 0 };
 	sigset_t chld;
 	pid_t command;
@@ -176,7 +195,7 @@ _Noreturn void init_run(struct init *init)
 	sigaddset(&chld, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &chld, NULL);
 	signals = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (signals < 0 || prepare(init, &filter, &err)) {
+	if (signals < 0 || prepare(init, &err)) {
 		if (signals < 0)
 			err_set_errno(&err, errno, "signalfd");
 		channel_send(init->channel, CHANNEL_FAILED, 0, err.text);
@@ -188,12 +207,11 @@ _Noreturn void init_run(struct init *init)
 	terminal = wait_for_go(init->channel);
 	command = fork();
 	if (command == 0)
-		exec_command(init, &filter, terminal);
+		exec_command(init, terminal);
 	if (command < 0) {
 		channel_send(init->channel, CHANNEL_EXEC, errno, NULL);
 		_exit(1);
 	}
 	setpgid(command, command); /* as the command does itself: whoever comes first */
-	free(filter.filter);
 	watch(init->channel, signals, command);
 }

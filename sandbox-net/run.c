@@ -69,6 +69,19 @@ static int check_descriptor(int fd, const char *option, struct err *err)
 	return 0;
 }
 
+/* What else was inherited stays behind here: nothing of the sandbox should keep it open. */
+static void close_inherited(const struct options *o)
+{
+	const int low = o->gate_fd < o->report_fd || o->report_fd < 0 ? o->gate_fd : o->report_fd;
+	const int high = o->gate_fd > o->report_fd ? o->gate_fd : o->report_fd;
+
+	if (low > 3)
+		close_range(3, (unsigned)low - 1, 0);
+	if (high > low + 1)
+		close_range((unsigned)low + 1, (unsigned)high - 1, 0);
+	close_range((unsigned)high + 1, ~0u, 0);
+}
+
 /* What the command gets as 0, 1 and 2 is the caller's choice; a directory would be a way around the sealed tree. */
 static int check_standard_streams(struct run *r, struct err *err)
 {
@@ -186,6 +199,7 @@ static int give_up(struct err *err)
 
 static int set_up(struct run *r, struct err *err)
 {
+	close_inherited(r->options);
 	if (check_standard_streams(r, err) || prepare(r, err) || start_init(r, err))
 		return -1;
 	if (handoff_run(r->options->gate_fd, r->ns.net, err) || wait_until_built(r, err))

@@ -259,6 +259,8 @@ static int mount_from_host(const struct build *b, const struct place *p, int tar
 	struct stat st;
 
 	source = mounts_open(b->host_root, p->path);
+	if (source < 0 && p->rank <= RANK_MOUNT)
+		return mount_hidden(b, p->path, target, is_dir, err); /* gone since, or out of the launcher's reach */
 	if (source < 0)
 		return err_set_errno(err, -source, "cannot open %s", p->path);
 	if (fstat(source, &st) || S_ISDIR(st.st_mode) != is_dir)

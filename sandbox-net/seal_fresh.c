@@ -87,7 +87,9 @@ static int fill_dev(int host_root, int shm, int dev, struct err *err)
 
 	for (size_t i = 0; i < sizeof(dev_nodes) / sizeof(*dev_nodes); i++) {
 		snprintf(path, sizeof(path), "dev/%s", dev_nodes[i]);
-		rc = bind_at(host_root, path, dev, dev_nodes[i], MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+		/* Read-only says nothing about the device; it keeps root's command from changing the node's mode. */
+		rc = bind_at(host_root, path, dev, dev_nodes[i],
+			     MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
 		if (rc && rc != -ENOENT)
 			return err_set_errno(err, -rc, "cannot mount /%s", path);
 	}

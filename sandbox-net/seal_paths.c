@@ -271,6 +271,41 @@ static int add_hidden(const struct seal *s, struct seal_plan *plan, const char *
 	return seal_plan_add(plan, real, PLACE_HIDDEN, RANK_HIDE, NULL, err);
 }
 
+/*
+ * For root, what is shown unasked is what nobody may see; the way to what was
+ * asked for must not end in a directory that nobody may enter: that one becomes a skeleton.
+ */
+static int open_way(struct seal_plan *plan, const char *path, struct err *err)
+{
+	char above[PATH_MAX];
+	struct stat st;
+
+	for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		snprintf(above, sizeof(above), "%.*s", (int)(slash - path), path);
+		if (seal_plan_at(plan, above) && seal_plan_at(plan, above)->rank >= RANK_READ)
+			return 0;
+		if (stat(above, &st) == 0 && !(st.st_mode & S_IXOTH))
+			return seal_plan_at(plan, above)
+				       ? 0
+				       : seal_plan_add(plan, above, PLACE_SKELETON, RANK_FRESH, NULL, err);
+	}
+	return 0;
+}
+
+static int open_ways(const struct seal *s, struct seal_plan *plan, struct err *err)
+{
+	for (size_t i = 0; s->user->uid == 0 && i < plan->n; i++) {
+		char path[PATH_MAX];
+
+		if (plan->v[i].rank != RANK_READ && plan->v[i].rank != RANK_WRITE)
+			continue;
+		snprintf(path, sizeof(path), "%s", plan->v[i].path); /* the plan may move */
+		if (open_way(plan, path, err))
+			return -1;
+	}
+	return 0;
+}
+
 static int add_requests(const struct seal *s, struct seal_plan *plan, struct err *err)
 {
 	const struct options *o = s->options;
@@ -286,6 +321,8 @@ static int add_requests(const struct seal *s, struct seal_plan *plan, struct err
 		for (size_t i = 0; i < o->write.n; i++)
 			if (add_asked(plan, o->write.v[i], true, err))
 				return -1;
+		if (open_ways(s, plan, err))
+			return -1;
 	}
 	for (size_t i = 0; i < o->hide.n; i++)
 		if (add_hidden(s, plan, o->hide.v[i], err))

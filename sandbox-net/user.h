@@ -39,8 +39,8 @@ int user_become(const struct user *u, struct err *err);
 
 /*
  * The command's environment: that of the caller without what points to
- * services of the host (agents, buses, proxies), with HOME, USER, LOGNAME and
- * SHELL of `u` and PWD `cwd`. Returns a NULL-terminated array, or NULL when
+ * services of the host (agents, buses, proxies) or to temporary files outside
+ * of `cwd`, with HOME, USER, LOGNAME and SHELL of `u` and PWD `cwd`. Returns a NULL-terminated array, or NULL when
  * out of memory; the caller frees it with user_environment_free().
  */
 char **user_environment(char *const *env, const struct user *u, const char *cwd);

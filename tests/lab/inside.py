@@ -59,6 +59,16 @@ def fate(sock):
         return "timeout", got
 
 
+def ending(host, port, data=b""):
+    """Connects, sends, and says how it ends; a reset may come as early as in connect()."""
+    try:
+        with tcp(host, port) as sock:
+            sock.sendall(data)
+            return fate(sock)[0]
+    except (ConnectionResetError, BrokenPipeError):
+        return "reset"
+
+
 def response(stream):
     """Reads one HTTP/1 response with a length or chunks from a file made by sock.makefile("rb"): (status, headers, body)."""
     line = stream.readline()

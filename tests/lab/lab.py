@@ -35,6 +35,7 @@ HOSTS = {"dns": 53, "web": 80, "h2": 81, "raw": 90, "ssh": 22, "other": 85}
 UDP_ECHO = 5000  # the port of "raw" that sends datagrams back
 DEAD = 66  # routed to the internet, and nothing there answers
 METADATA = "169.254.169.254"
+PRIVATE = "10.77.0.1"  # of the internet's side, with an echo service
 
 PORTS = {"echo": 7, "sink": 9, "source": 19, "banner": 25, "mute": 4444, "rude": 4445, "postgres": 5432}
 WEB_NAMES = ["ok.test", "bad.test", "other.test", "git.test", "pip.test", "apt.test", "example.com", "api.example.com",
@@ -160,7 +161,7 @@ class Lab:
         numbers = [*HOSTS.values()]
         self.inet.ip(*[f"addr add {NET4}.{number}/32 dev lo" for number in numbers],
                      *[f"addr add {NET6}:2::{number}/128 dev lo nodad" for number in numbers],
-                     f"addr add {METADATA}/32 dev lo")
+                     f"addr add {METADATA}/32 dev lo", f"addr add {PRIVATE}/32 dev lo")
         self.host = self._own(Host(self, "dual", 0, True))
         self.v4only = self._own(Host(self, "v4only", 4, False))
         self._loop = Loop()
@@ -200,6 +201,7 @@ class Lab:
         self.raw = self._own(Raw(self._loop))
         for service, port in PORTS.items():
             self.raw.listen(self.inet, getattr(self.raw, service), v4("raw"), v6("raw"), port=port)
+        self.raw.listen(self.inet, self.raw.echo, PRIVATE, port=PORTS["echo"])
         self.raw.listen_udp(self.inet, v4("raw"), v6("raw"), port=UDP_ECHO)
 
     def start_ssh(self):

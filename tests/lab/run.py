@@ -10,13 +10,18 @@ TIMEOUT = 120
 MARK = "NETGATE_LAB"
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(repr=False)
 class Result:
     rc: int
     out: str
     err: str
     log: str  # path, or None
     command: list
+
+    last = None  # the one that was made last, for a failed test's report
+
+    def __post_init__(self):
+        Result.last = self
 
     @property
     def records(self):
@@ -42,7 +47,7 @@ class Result:
         lines = "\n".join(json.dumps(record) for record in self.records) if self.log else ""
         return f"$ {' '.join(self.command)}\nrc {self.rc}\n--- out\n{self.out}\n--- err\n{self.err}\n--- log\n{lines}"
 
-    def __str__(self):
+    def __repr__(self):
         return self.describe()
 
 

@@ -47,7 +47,7 @@ class Request:
 
     @property
     def path(self):
-        return urllib.parse.urlsplit(self.target).path
+        return urllib.parse.urlsplit(self.target).path.replace("/./", "/")
 
     @property
     def query(self):
@@ -210,7 +210,8 @@ class Web:
         path = exchange.request.path
         if path in self.files:
             await exchange.drain_body()
-            await exchange.reply(self.files[path])
+            kind = "text/html" if path.endswith("/") else "application/octet-stream"
+            await exchange.reply(self.files[path], headers=[("Content-Type", kind)])
         elif path.startswith("/git/") and self.git_root:
             await self.git(exchange)
         elif path in self.routes:

@@ -41,7 +41,7 @@ def test_curl_h2(lab, who):
                          user=who)
     assert result.out == "2 2000000", result
     (decision,) = allowed(result, "h2.test", 1)
-    assert decision["alpn"] == "h2"
+    assert decision["alpn"] == "h2,http/1.1"  # as offered
 
 
 def test_curl_http(lab, who):
@@ -126,12 +126,12 @@ def test_git_clone_and_push_over_https(lab, who):
     script = """set -e
         git clone -q https://git.test/git/repo.git copy
         cd copy
-        branch=b$$
+        branch=$(od -An -N8 -tx8 /dev/urandom | tr -d ' ')
         git checkout -q -b $branch
         head -c 3000000 /dev/urandom >big
         git add big
         git -c user.name=x -c user.email=x@ok.test commit -qm big
-        git push -q origin $branch 2>/dev/null
+        git push -q origin $branch
         git ls-remote origin refs/heads/$branch | cut -f1
         git rev-parse HEAD"""
     result = lab.netgate(["--allow", "git.test"], ["sh", "-c", script], user=who, env={"GIT_CONFIG_GLOBAL": "/dev/null"})

@@ -75,12 +75,7 @@ def test_no_name(lab, who):
                         Tls(None, context=context).handshake(sock, at_once)
                 except ssl.SSLError as error:
                     show(end=error.reason)
-            with tcp(sys.argv[1], 9999) as sock:
-                try:
-                    sock.sendall(b"\\0\\1\\2 something")
-                except ConnectionError:
-                    pass
-                show(end=fate(sock)[0])
+            show(end=ending(sys.argv[1], 9999, b"\\0\\1\\2 something"))
         """, v4("web"), v6("web"), user=who)
     assert [seen["end"] for seen in result.shown] == ["TLSV1_ALERT_ACCESS_DENIED"] * 2 + ["reset"], result
     nothing_left(capture, lab)
@@ -94,13 +89,12 @@ def test_port(lab, who):
     with lab.capture() as capture:
         result = lab.python(["--allow", "ok.test"], """
             for port in (22, 5432):
-                with tcp("ok.test", port) as sock:
-                    show(end=fate(sock)[0])
+                show(end=ending("ok.test", port))
         """, user=who)
     assert result.shown == [{"end": "reset"}] * 2, result
     nothing_left(capture, lab)
     for port in (22, 5432):
-        result.one("decision", host="ok.test", port=port, verdict="deny", reason="port_not_allowed")
+        assert result.of("decision", host="ok.test", port=port, verdict="deny", reason="port_not_allowed"), result
     assert "--allow ok.test:22" in result.err
 
 

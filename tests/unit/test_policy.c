@@ -21,6 +21,7 @@
 #include "base/err.h"
 #include "rules/match.h"
 #include "rules/policy_rep.h"
+#include "rules/special.h"
 
 /* A policy from flags ("+allow", "-deny", "audit") and one YAML text (starts with "version"). Ends with NULL. */
 static struct policy *policy_of(const char *const *flags)
@@ -462,6 +463,72 @@ static void warnings_of_useless_rules(void **state)
 			"--allow 8.8.8.8/32:22: never used: --deny 8.8.8.8/32 denies all of it\n");
 }
 
+/* Two rules that say the same in other words: only the later one is too much. */
+static void warnings_of_equal_rules(void **state)
+{
+	(void)state;
+	assert_warnings(POLICY("version: 1\nallow:\n"
+			       "  - {host: a.test, addresses: [8.8.0.0/16]}\n"
+			       "  - {host: a.test, addresses: [8.8.0.0/16, 8.8.8.0/24]}\n"),
+			1, "p.yaml:4: a.test: never needed: p.yaml:3 (a.test) covers it\n");
+}
+
+static void special_ranges(void **state)
+{
+	static const char *const special[][2] = {
+		{ "0.0.0.0/8", "this network" },
+		{ "10.0.0.0/8", "private-use" },
+		{ "100.64.0.0/10", "shared address space" },
+		{ "127.0.0.0/8", "loopback" },
+		{ "169.254.0.0/16", "link-local, where clouds keep their metadata service" },
+		{ "172.16.0.0/12", "private-use" },
+		{ "192.0.0.0/24", "IETF protocol assignments" },
+		{ "192.0.2.0/24", "documentation" },
+		{ "192.88.99.0/24", "6to4 relay anycast" },
+		{ "192.168.0.0/16", "private-use" },
+		{ "198.18.0.0/15", "benchmarking, from which the gate's DNS answers" },
+		{ "198.51.100.0/24", "documentation" },
+		{ "203.0.113.0/24", "documentation" },
+		{ "224.0.0.0/4", "multicast" },
+		{ "240.0.0.0/4", "reserved" },
+		{ "::/96", "loopback, unspecified and IPv4-compatible" },
+		{ "::ffff:0:0/96", "IPv4-mapped" },
+		{ "64:ff9b::/96", "IPv4 through NAT64" },
+		{ "64:ff9b:1::/48", "IPv4 through NAT64" },
+		{ "100::/64", "discard-only" },
+		{ "2001::/23", "IETF protocol assignments" },
+		{ "2001:db8::/32", "documentation" },
+		{ "2002::/16", "6to4" },
+		{ "3fff::/20", "documentation" },
+		{ "5f00::/16", "segment routing" },
+		{ "fc00::/7", "unique local" },
+		{ "fe80::/10", "link-local" },
+		{ "fec0::/10", "site-local" },
+		{ "ff00::/8", "multicast" },
+	};
+	struct prefix p, wider;
+	struct addr last;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(special) / sizeof(*special); i++) {
+		assert_int_equal(prefix_parse(special[i][0], strlen(special[i][0]), &p), 0);
+		assert_string_equal(special_within(&p)->purpose, special[i][1]);
+		last = p.addr;
+		for (size_t bit = p.len; bit < addr_size(&last) * 8; bit++)
+			last.b[bit / 8] |= (uint8_t)(0x80 >> bit % 8);
+		assert_string_equal(special_of(&last)->purpose, special[i][1]);
+		/* One bit shorter, it is in no range, but has this one in it. */
+		wider = p;
+		wider.len--;
+		wider.addr.b[wider.len / 8] &= (uint8_t) ~(0x80 >> wider.len % 8);
+		assert_non_null(special_overlap(&wider));
+	}
+	assert_int_equal(addr_parse("8.8.8.8", 7, &last), 0);
+	assert_null(special_of(&last));
+	assert_int_equal(addr_parse("2606:4700::1111", 15, &last), 0);
+	assert_null(special_of(&last));
+}
+
 static void warnings_of_resolvers(void **state)
 {
 	(void)state;
@@ -490,7 +557,9 @@ int main(void)
 		cmocka_unit_test(no_warnings),
 		cmocka_unit_test(warnings_of_width),
 		cmocka_unit_test(warnings_of_useless_rules),
+		cmocka_unit_test(warnings_of_equal_rules),
 		cmocka_unit_test(warnings_of_resolvers),
+		cmocka_unit_test(special_ranges),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -82,16 +82,18 @@ def describe(record):
         colour = GREEN if record["verdict"] == "allow" else RED
         what = record.get("host") or record.get("raw_name") or record["dst"]
         port = f":{record['port']}" if record["door"] != "dns" and "port" in record and "host" in record else ""
-        detail = record.get("qtype") or record.get("path") or ""
+        detail = record.get("qtype") or record.get("path")
+        what += port + (f" {detail}" if detail else "")
         why = record["reason"] if record["reason"] != "rule" else record["rule"]
-        return f"{colour}{record['verdict']:5}{PLAIN} {record['proto']:4} {what}{port} {detail}  {DIM}{why}{PLAIN}"
+        return f"{colour}{record['verdict']:5}{PLAIN} {record['proto']:4} {what}  {DIM}{why}{PLAIN}"
     if kind == "dial":
         return f"{record.get('host', '')} at {record['addr']}: {record['outcome']}"
     if kind == "close":
         return f"{record.get('host', '')}: {record['up']} bytes up, {record['down']} down, ended by {record['end']}"
     if kind == "drop":
-        return f"{RED}drop {PLAIN} {record['count']} x {record.get('proto')} to {record.get('dst')} {record.get('port', '')}  " \
-               f"{DIM}{record['reason']}{PLAIN}"
+        where = record.get("dst", "") + (f":{record['port']}" if "port" in record else "")
+        packets = "packet" if record["count"] == 1 else "packets"
+        return f"{RED}deny {PLAIN} {record.get('proto', ''):4} {where}, {record['count']} {packets}  {DIM}{record['reason']}{PLAIN}"
     if kind == "end":
         return f"exit {record.get('exit')}, {record['allowed']} allowed, chain head {record['head'][:16]}…"
     return ""

@@ -91,7 +91,7 @@ def test_every_attempt(lab, who):
             sock.sendall(Tls("ok.test").hello())
             sock.recv(1)
         with tcp("ok.test", 443) as sock:                        # 12 not TLS
-            sock.sendall(b"hello there\\r\\n")
+            sock.sendall(b"SSH-2.0-client\\r\\n")
             fate(sock)
     """, v4("web"), user=who)
     assert result.rc == 0, result
@@ -162,7 +162,7 @@ def test_default_place(lab, who):
     """A private file in the state directory (/var/log/netgate for root), whose path is printed."""
     mounts = lab.host.mounts(tmpfs={"/var/log": "16m"})
     result = lab.netgate(["--allow", "ok.test"], ["curl", "-sS", "https://ok.test/hello"], log=None, user=who, mounts=mounts)
-    (path,) = [line.partition("log: ")[2] for line in result.err.splitlines() if line.startswith("netgate: log: ")]
+    (path,) = [line.split()[2] for line in result.err.splitlines() if line.startswith("netgate: log: ")]
     assert os.path.dirname(path) == (f"{lab.state(who)}/netgate" if who else "/var/log/netgate"), result
     shown = subprocess.run(["nsenter", f"--mount={mounts.path}", "sh", "-c", 'stat -c "%a %u" "$1" && cat "$1"', "sh", path],
                            capture_output=True, check=True, timeout=60).stdout
@@ -198,12 +198,13 @@ def test_log_is_out_of_reach(lab, who):
 
 
 def test_full_disk(lab):
-    """When the log can't grow, nothing new is allowed; when it can again, a record says how many are missing."""
+    """When the log can't grow, nothing new is allowed; when it can again, records say how many are missing."""
     mounts = lab.host.mounts(tmpfs={"/mnt": "256k"})
     inside = ["nsenter", f"--mount={mounts.path}"]
     script = """
+        address = socket.gethostbyname("ok.test")
         for line in sys.stdin:
-            with tcp("ok.test", 80) as sock:
+            with tcp(address, 80) as sock:
                 sock.sendall(b"GET /hello HTTP/1.1\\r\\nHost: ok.test\\r\\nConnection: close\\r\\n\\r\\n")
                 status, headers, _ = response(sock.makefile("rb"))
                 show(status=status, reason=headers.get("x-netgate-reason"))
@@ -229,22 +230,22 @@ def test_full_disk(lab):
     records = [json.loads(line) for line in text.decode().splitlines()]
     assert [record["seq"] for record in records] == list(range(records[0]["seq"], records[0]["seq"] + len(records)))
     gaps = [record for record in records if record["type"] == "gap"]
-    assert len(gaps) == 1 and gaps[0]["lost"] >= 2, gaps
+    assert sum(record["lost"] for record in gaps) >= 2, gaps
     allowed = [record for record in records if record["type"] == "decision" and record.get("door") == "transparent"
                and record["verdict"] == "allow"]
-    assert len(allowed) == len(lab.web.requests)
+    assert len(allowed) >= len(lab.web.requests)
 
 
 def test_killed_proxy_leaves_whole_lines(lab):
     """kill -9 of the proxy after a decision: it is in the file."""
     with lab.start(["--allow", "raw.test:4444"], lab.script("""
         sock = tcp("raw.test", 4444)
-        sock.sendall(b"x")
+        sock.sendall(b"\\0")
         show(connected=True)
         fate(sock)
     """)) as running:
         running.next()
-        wait_for(lambda: lab.raw.of("mute")[0].received == 1, "the byte")
+        wait_for(lambda: [seen.received for seen in lab.raw.of("mute")] == [1], "the byte")
         proxy = [pid for pid, name in running.processes().items() if name == "netgate" and pid != running.process.pid]
         assert len(proxy) == 1, running.processes()
         os.kill(proxy[0], 9)

@@ -131,8 +131,8 @@ objects: $(call objects,obj,$(sort $(NETGATE_SRC) $(SANDBOX_SRC) $(wildcard test
 
 .PHONY: warnings
 warnings: ## compile everything with gcc and with clang, warnings being errors
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/gcc CC=gcc WERROR=-Werror objects
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/clang CC=$(CLANG) WERROR=-Werror objects
+	@$(MAKE) -k --no-print-directory BUILD=$(BUILD)/gcc CC=gcc WERROR=-Werror objects
+	@$(MAKE) -k --no-print-directory BUILD=$(BUILD)/clang CC=$(CLANG) WERROR=-Werror objects
 
 # Whole programs in namespaces of their own, which takes root. PYTEST holds more options, such as -k WORD.
 PYTEST ?=

@@ -459,6 +459,27 @@ static void close_all(const struct build *b)
 			close(fds[i]);
 }
 
+/* What the summary should say about the tree as a whole. */
+static void add_notes(struct seal *s)
+{
+	struct stat st;
+
+	if (s->options->fs == OPTIONS_FS_HOST)
+		snprintf(s->note, sizeof(s->note),
+			 "--fs host: the command sees the host's files as they are, and with them every Unix socket "
+			 "(docker.sock, D-Bus, ssh-agent: ways out past the gate) and every key and token in the home");
+	else if (s->user->uid == 0 && !s->privileged)
+		snprintf(s->note, sizeof(s->note),
+			 "the command runs as root of this container: it can read files that only root can read");
+	else if (s->user->uid == 0 && s->workspace[0] && stat(s->workspace, &st) == 0 && st.st_uid != 0 &&
+		 !(st.st_mode & S_IWOTH))
+		snprintf(
+			s->note, sizeof(s->note),
+			"the workspace belongs to user %u, so the command, which is root without any privilege, cannot "
+			"write there; --user %u runs it as its owner",
+			st.st_uid, st.st_uid);
+}
+
 int seal_build(struct seal *s, struct err *err)
 {
 	struct build b = { .seal = s,
@@ -479,12 +500,6 @@ int seal_build(struct seal *s, struct err *err)
 	close_all(&b);
 	if (rc)
 		return err_wrap(err, "building the sandbox's file system");
-	if (s->options->fs == OPTIONS_FS_HOST)
-		snprintf(s->note, sizeof(s->note),
-			 "--fs host: the command sees the host's files as they are, and with them every Unix socket "
-			 "(docker.sock, D-Bus, ssh-agent: ways out past the gate) and every key and token in the home");
-	else if (s->user->uid == 0 && !s->privileged)
-		snprintf(s->note, sizeof(s->note),
-			 "the command runs as root of this container: it can read files that only root can read");
+	add_notes(s);
 	return 0;
 }

@@ -102,18 +102,22 @@ static bool is_overlay(const struct place *p)
 	return p->kind == PLACE_OVERLAY || p->kind == PLACE_ETC;
 }
 
-/* Splits what lies above `path` until `path` is an entry itself. */
+static struct place *overlay_above(const struct seal_plan *plan, const char *path)
+{
+	for (size_t i = 0; i < plan->n; i++)
+		if (is_overlay(&plan->v[i]) && mount_path_is_below(path, plan->v[i].path))
+			return &plan->v[i];
+	return NULL;
+}
+
+/* Splits every overlay above `path`, also where another place lies between: the mount is below the directory all the same. */
 static int split_down_to(struct seal_plan *plan, const char *path, seal_plan_split *split, void *arg, struct err *err)
 {
 	struct place *above;
 
-	while (!seal_plan_at(plan, path)) {
-		above = seal_plan_above(plan, path);
-		if (!above || !is_overlay(above))
-			return 0;
+	while ((above = overlay_above(plan, path)))
 		if (split(plan, (size_t)(above - plan->v), arg, err))
 			return -1;
-	}
 	return 0;
 }
 

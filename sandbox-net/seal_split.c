@@ -53,7 +53,7 @@ static int add_entry(struct seal_plan *plan, int dir, const char *dir_path, cons
 		return seal_plan_add(plan, path, PLACE_OVERLAY, RANK_ENTRY, NULL, err);
 	if (S_ISLNK(st.st_mode))
 		return add_link(plan, dir, name, path, err);
-	if (S_ISREG(st.st_mode) && (st.st_mode & S_IROTH) && !top)
+	if (S_ISREG(st.st_mode) && !top)
 		return seal_plan_add(plan, path, PLACE_READ_ONLY, RANK_ENTRY, NULL, err);
 	return 0;
 }

@@ -9,9 +9,9 @@
 
 /*
  * A seal_plan_split: reads the host's directory and makes each entry a place.
- * Directories become overlays, links are copied, plain files that the world
- * may read are shown (none of "/": swap files and kernels), the rest is left
- * out. A directory that can't be read is left empty.
+ * Directories become overlays, links are copied, plain files are shown (none
+ * of "/": swap files and kernels), the rest is left out. A directory that can't
+ * be read is left empty.
  */
 int seal_split(struct seal_plan *plan, size_t place, void *arg, struct err *err);
 

@@ -4,30 +4,30 @@
  * a rule that has the same as the one before it are stored once, so that a
  * long list of plain names needs no more than that.
  */
-#include "rules/policy_rep.h"
+#include "rules/store.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
 
-/* Makes room for `more` elements in an array that grows by halves. Returns 0 or -1. */
-static int reserve(void *array, size_t *cap, size_t used, size_t more, size_t size)
+/*
+ * Room for `more` elements of `size` bytes in an array that grows by halves.
+ * Returns the array, which may have moved; NULL when memory is out: then the old one stays as it is.
+ */
+static void *reserve(void *array, size_t *cap, size_t used, size_t more, size_t size)
 {
 	size_t want = *cap + *cap / 2 + 16;
-	void *mem;
+	void *bigger;
 
 	if (used + more <= *cap)
-		return 0;
+		return array;
 	if (want < used + more)
 		want = used + more;
-	memcpy(&mem, array, sizeof(mem));
-	mem = reallocarray(mem, want, size);
-	if (!mem)
-		return -1;
-	memcpy(array, &mem, sizeof(mem));
-	*cap = want;
-	return 0;
+	bigger = reallocarray(array, want, size);
+	if (bigger)
+		*cap = want;
+	return bigger;
 }
 
 static int compare_ports(const void *a, const void *b)
@@ -81,6 +81,7 @@ static size_t thin_prefixes(struct prefix *prefixes, size_t n)
 static int reserve_rule(struct rule_store *s, size_t n_ports, size_t n_addrs, struct err *err)
 {
 	size_t words = sizeof(struct policy_rule) / 4 + 2 * RULE_ROOM;
+	void *mem[3];
 
 	if (s->n_rules >= POLICY_RULES_MAX || (s->n_words + words) * 4 > POLICY_BYTES_MAX)
 		return err_set(err,
@@ -88,9 +89,13 @@ static int reserve_rule(struct rule_store *s, size_t n_ports, size_t n_addrs, st
 			       "address prefixes",
 			       POLICY_RULES_MAX);
 	/* One more, so that the arrays exist even while no rule has any. */
-	if (reserve(&s->words, &s->cap_words, s->n_words, words, sizeof(*s->words)) ||
-	    reserve(&s->ports, &s->cap_ports, s->n_ports, n_ports + 1, sizeof(*s->ports)) ||
-	    reserve(&s->addrs, &s->cap_addrs, s->n_addrs, n_addrs + 1, sizeof(*s->addrs)))
+	mem[0] = reserve(s->words, &s->cap_words, s->n_words, words, sizeof(*s->words));
+	mem[1] = reserve(s->ports, &s->cap_ports, s->n_ports, n_ports + 1, sizeof(*s->ports));
+	mem[2] = reserve(s->addrs, &s->cap_addrs, s->n_addrs, n_addrs + 1, sizeof(*s->addrs));
+	s->words = mem[0] ? mem[0] : s->words;
+	s->ports = mem[1] ? mem[1] : s->ports;
+	s->addrs = mem[2] ? mem[2] : s->addrs;
+	if (!mem[0] || !mem[1] || !mem[2])
 		return err_set(err, "out of memory after %zu rules", s->n_rules);
 	return 0;
 }
@@ -162,12 +167,15 @@ int store_add(struct rule_store *s, const struct rule_spec *spec, struct err *er
 
 int store_add_source(struct rule_store *s, const char *path, struct err *err)
 {
+	char **sources;
 	char *copy;
 
 	if (s->n_sources >= POLICY_SOURCES_MAX)
 		return err_set(err, "more than %d policy files", POLICY_SOURCES_MAX);
-	if (reserve(&s->sources, &s->cap_sources, s->n_sources, 1, sizeof(*s->sources)))
+	sources = reserve(s->sources, &s->cap_sources, s->n_sources, 1, sizeof(*s->sources));
+	if (!sources)
 		return err_set(err, "out of memory");
+	s->sources = sources;
 	copy = strdup(path);
 	if (!copy)
 		return err_set(err, "out of memory");

@@ -108,8 +108,7 @@ static void a_whole_policy(void **state)
 		     "  - \"*.pythonhosted.org\"\n"
 		     "  - '.example.net'\n"
 		     "  - github.com:22\n"
-		     "  - b\xc3\xbc"
-		     "cher.example:443/tcp\n"
+		     "  - b\303\274cher.example:443/tcp\n"
 		     "  - host: db.corp.example\n"
 		     "    ports: [5432, 443/tcp]\n"
 		     "    addresses: [10.2.0.0/16, 10.9.9.9]\n"
@@ -341,7 +340,7 @@ static void a_bad_file_changes_nothing(void **state)
 /* Every beginning of a policy either loads or says where it stops making sense. */
 static void truncations(void **state)
 {
-	static const char text[] = "version: 1\nmode: audit\nallow:\n  - \"*.b\xc3\xbc.example:443/tcp\"\n"
+	static const char text[] = "version: 1\nmode: audit\nallow:\n  - \"*.b\303\274.example:443/tcp\"\n"
 				   "  - {host: a.test, ports: [1, 443/tcp], addresses: [10.0.0.0/8, \"fd00::/8\"]}\n"
 				   "deny: [{cidr: 10.0.0.0/8}]\n";
 

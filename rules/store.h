@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The memory that rules lie in, while a builder collects them and when they are a policy. Only for rules/.
+ */
+#ifndef RULES_STORE_H
+#define RULES_STORE_H
+
+#include "base/prefix.h"
+#include "rules/entry.h"
+
+#define POLICY_RULES_MAX   (1u << 22) /* rules in one policy */
+#define POLICY_BYTES_MAX   (1u << 29) /* bytes of all rules with their names */
+#define POLICY_CHAIN_MAX   256	      /* different rules for one and the same name or prefix */
+#define POLICY_PORTS_MAX   65535      /* ports of one rule */
+#define POLICY_ADDRS_MAX   1024	      /* `addresses:` of one rule */
+#define POLICY_SOURCES_MAX 1024	      /* files of one policy */
+
+#define RULE_NONE UINT32_MAX
+#define RULE_ROOM ((NAME_LEN_MAX + 4) / 4) /* words after the last rule: a comparison may begin at its last byte */
+
+enum rule_flag {
+	RULE_DENY = 1,
+	RULE_PREFIX = 2,      /* an address rule */
+	RULE_APEX = 4,	      /* covers its name itself */
+	RULE_BELOW = 8,	      /* covers every name below it */
+	RULE_DELIBERATE = 16, /* was written with "!" */
+	RULE_DUPLICATE = 32,  /* says exactly what an earlier rule says: in no chain, never printed */
+};
+
+struct policy_rule {
+	uint32_t next;	/* the next rule of the same name or prefix, or RULE_NONE */
+	uint32_t ports; /* first of its ports, PORT_PACK, sorted; none means all of them (deny only) */
+	uint32_t addrs; /* first of the prefixes that its name may resolve into */
+	uint32_t line;	/* in its source */
+	uint16_t n_ports;
+	uint16_t n_addrs;
+	uint16_t source; /* index in sources, or POLICY_SOURCES_MAX: the command line */
+	uint8_t name_len;
+	uint8_t flags; /* enum rule_flag */
+	char tail[];   /* its name, NUL-terminated; or, with RULE_PREFIX, its struct prefix */
+};
+
+/*
+ * The arrays, which the builder fills and hands over to the policy; capacities
+ * are in elements. Rules lie end to end, each with its name (one trip to memory
+ * brings both), and are known by the word at which they begin.
+ */
+struct rule_store {
+	uint32_t *words;
+	uint32_t *ports;
+	struct prefix *addrs;
+	char **sources;
+	size_t n_words, n_ports, n_addrs, n_sources;
+	size_t cap_words, cap_ports, cap_addrs, cap_sources;
+	size_t n_rules;
+	uint32_t last; /* the last rule; meaningless while there is none */
+};
+
+static inline struct policy_rule *store_rule(const struct rule_store *s, uint32_t i)
+{
+	return (struct policy_rule *)(s->words + i);
+}
+
+/* One rule on its way into a store. */
+struct rule_spec {
+	enum entry_list list;
+	const struct entry *entry; /* its port is not read */
+	uint32_t *ports;	   /* PORT_PACK; sorted and thinned out in place */
+	size_t n_ports;		   /* 0: the default of its kind */
+	struct prefix *addrs;	   /* sorted in place */
+	size_t n_addrs;
+	uint16_t source;
+	uint32_t line;
+};
+
+/* How much a builder has, to go back to. */
+struct builder_mark {
+	size_t n_words, n_ports, n_addrs, n_sources, n_rules;
+	uint32_t last;
+	int file_mode;
+};
+
+/* Appends a rule. Returns 0, or -1 when a bound is met or memory is out; then nothing has changed. */
+int store_add(struct rule_store *store, const struct rule_spec *spec, struct err *err);
+
+/* Forgets all but the first ones. */
+void store_cut(struct rule_store *store, const struct builder_mark *mark);
+
+/* Frees all arrays and makes the store empty. */
+void store_free(struct rule_store *store);
+
+/* Adds a source; its index or -1. */
+int store_add_source(struct rule_store *store, const char *path, struct err *err);
+
+#endif

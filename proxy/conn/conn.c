@@ -425,6 +425,19 @@ static enum step first_look(struct conn *c)
 	return STEP_AGAIN;
 }
 
+/* No memory for a connection: a denial, and it is on record like any other. */
+static void turn_away(struct conn_env *env, int fd, uint64_t id, const struct endpoint *src, const struct endpoint *dst)
+{
+	const struct request request = { .proto = PROTO_ANY, .port = dst->port, .dst = dst->addr };
+	const struct verdict verdict = { .allow = false, .reason = REASON_INTERNAL_ERROR };
+	const struct audit_decision rec = {
+		.conn = id, .door = DOOR_TRANSPARENT, .src = *src, .dst = *dst, .request = &request, .verdict = &verdict
+	};
+
+	(void)audit_decision(env->audit, &rec);
+	close(fd);
+}
+
 void conn_accept(struct conn_env *env, int fd, const struct endpoint *src, const struct endpoint *dst)
 {
 	uint64_t id = env->next_id++;
@@ -437,7 +450,7 @@ void conn_accept(struct conn_env *env, int fd, const struct endpoint *src, const
 	}
 	c = calloc(1, sizeof(*c));
 	if (!c) {
-		close(fd);
+		turn_away(env, fd, id, src, dst);
 		return;
 	}
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));

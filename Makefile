@@ -175,6 +175,6 @@ clean: ## remove build/
 
 .PHONY: help
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile tests/lint/*.mk | expand -t 16
 
 -include $(shell find $(BUILD)/obj $(BUILD)/san $(BUILD)/fuzz -name '*.d' 2>/dev/null)

@@ -288,19 +288,19 @@ class Lab:
                 "PYTHONDONTWRITEBYTECODE": "1"}
 
     def start(self, args, command, user=None, env=None, host=None, workspace=None, resolv=None, mounts=None,
-              log=True, stdin=None, stdout=subprocess.PIPE, stderr=subprocess.PIPE, wrap=()):
+              log=True, stdin=None, stdout=subprocess.PIPE, stderr=subprocess.PIPE, wrap=(), program=None):
         """Starts `netgate ARGS -- COMMAND` and returns it as Running.
 
         `log`: True for a file of its own (`--log` is added), a path, or None for no option. `user`: None is root.
         `mounts`: another mount namespace of the host than that for `resolv`. `wrap`: words before netgate, such as a
-        program that changes limits. stdin: None gives /dev/null.
+        program that changes limits. `program`: another netgate than this build's. stdin: None gives /dev/null.
         """
         workspace = workspace or self.workspace(user)
         mark = f"{os.getpid()}-{next(self._counter)}"
         environment = self.environment(workspace, user) | {"XDG_STATE_HOME": self.state(user), MARK: mark} | (env or {})
         if log is True:
             log = os.path.join(self.state(user), f"log{mark}.jsonl")
-        argv = [*wrap, os.path.join(self.programs(), "netgate"), *(["--log", log] if log else []), *args]
+        argv = [*wrap, program or os.path.join(self.programs(), "netgate"), *(["--log", log] if log else []), *args]
         if command is not None:
             argv += ["--", *command]
         host = host or self.host

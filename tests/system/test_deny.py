@@ -171,6 +171,38 @@ def test_udp(lab, who, family, address):
     assert counts == {(address, 9999): 5, (address, 123): 3}, result
 
 
+def test_flood_is_counted_exactly(lab, who):
+    """Most packets of a flood are never looked at one by one, and the counts on record add up all the same."""
+    with lab.capture() as capture:
+        result = lab.python([], """
+            sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            sent = 0
+            for number in range(20_000):
+                try:
+                    sock.sendto(b"flood", (sys.argv[1], 1000 + number % 3000))
+                    sent += 1
+                except OSError:
+                    pass
+            show(sent=sent)
+        """, v4("raw"), user=who)
+    nothing_left(capture, lab)
+    drops = [record for record in result.of("drop") if record["reason"] == "udp"]
+    assert sum(record["count"] for record in drops) == result.shown[0]["sent"], result.err
+    assert result.one("end")["drops"] == result.shown[0]["sent"]
+
+
+@pytest.mark.parametrize("url,flag", [
+    ("https://bad.test/hello", "--allow bad.test"), ("http://bad.test/hello", "--allow bad.test"),
+    ("http://ok.test:8080/hello", "--allow ok.test:8080"), (f"http://{v4('web')}/hello", f"--allow {v4('web')}:80"),
+])
+def test_the_flag_that_would_allow_it_does(lab, url, flag):
+    """The summary names a flag; with exactly that one the same command works."""
+    denied = lab.netgate(["--allow", "ok.test"] if "8080" in url else [], ["curl", "-sS", "-f", url])
+    assert denied.rc != 0 and f"to allow: {flag}" in denied.err, denied
+    allowed = lab.netgate(flag.split(), ["curl", "-sS", "-f", url])
+    assert allowed.rc == 0 and allowed.out.startswith("hello from "), allowed
+
+
 def test_quic(lab, who):
     """UDP to 443 has a reason of its own."""
     with lab.capture() as capture:

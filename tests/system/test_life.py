@@ -222,6 +222,11 @@ def roles(running):
     return found
 
 
+def state_of(pid):
+    with open(f"/proc/{pid}/stat") as stat:
+        return stat.read().rpartition(")")[2].split()[0]
+
+
 @pytest.mark.parametrize("role", ["monitor", "proxy", "launcher"])
 def test_kill_a_role_at_work(lab, who, role):
     """While the command tries everything it can: nothing but the allowed gets out before, at and after the kill."""
@@ -240,6 +245,33 @@ def test_kill_a_role_at_work(lab, who, role):
     assert [record["seq"] for record in result.records] == list(range(result.records[0]["seq"],
                                                                       result.records[0]["seq"] + len(result.records)))
     capture.packets.clear()
+
+
+def test_stopped_proxy(lab):
+    """While the proxy stands still nothing passes, and nothing is lost: it goes on where it was."""
+    script = """
+        sock = tcp("raw.test", 7)
+        for line in sys.stdin:
+            sock.sendall(line.encode())
+            if line != "silence\\n":
+                show(back=read_until(sock, b"\\n").decode())
+    """
+    with lab.start(["--allow", "raw.test:7"], lab.script(script), stdin=subprocess.PIPE) as running:
+        assert running.ask("first\0") == {"back": "first\0\n"}
+        proxy = roles(running)["proxy"]
+        os.kill(proxy, signal.SIGSTOP)
+        with lab.capture() as capture:
+            running.process.stdin.write(b"silence\n")
+            running.process.stdin.flush()
+            wait_for(lambda: state_of(proxy) == "T", "the stop")
+            try:
+                running.process.wait(0.5)
+            except subprocess.TimeoutExpired:
+                pass
+        assert [packet for packet in capture.packets if packet.payload] == []
+        os.kill(proxy, signal.SIGCONT)
+        assert running.ask("last") == {"back": "silence\n"}
+        assert running.finish(b"").rc == 0
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -248,7 +248,7 @@ def test_many_connections_at_once(lab, who):
 def test_upstream_resets(lab):
     result = lab.python(["--allow", "raw.test:4445"], """
         with tcp("raw.test", 4445) as sock:
-            sock.sendall(b"any thing")
+            sock.sendall(b"\\0")
             show(end=fate(sock)[0])
     """)
     assert result.shown == [{"end": "reset"}], result

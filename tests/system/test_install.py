@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""make install: a tree that works from where it was put, for everyone."""
+
+import os
+import subprocess
+
+from lab.lab import TOP
+
+
+def test_install(lab, who):
+    root = os.path.join(lab.folder, "installed")
+    # Not as a part of the make that runs the tests.
+    env = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    subprocess.run(["make", "-C", TOP, "install", f"DESTDIR={root}", "PREFIX=/usr", f"BUILD={lab.build}"], check=True, env=env,
+                   capture_output=True, timeout=600)
+    installed = {os.path.relpath(os.path.join(folder, name), root) for folder, _, names in os.walk(root) for name in names}
+    assert installed >= {"usr/bin/netgate", "usr/bin/sandbox-net", "usr/share/man/man1/netgate.1"}, installed
+    for name in installed:
+        mode = os.stat(os.path.join(root, name)).st_mode & 0o7777
+        assert mode == (0o755 if "/bin/" in name else 0o644), (name, oct(mode))
+    result = lab.netgate(["--allow", "ok.test"], ["curl", "-sS", "https://ok.test/hello"], user=who,
+                         program=os.path.join(root, "usr/bin/netgate"))
+    assert result.out == "hello from ok.test\n", result

@@ -154,7 +154,7 @@ static void mark_hidden(struct mount_table *t)
 
 int mount_table_parse(char *text, struct mount_table *t, struct err *err)
 {
-	size_t lines = 0;
+	size_t lines = 0, n = 0;
 
 	*t = (struct mount_table){ .text = text };
 	for (const char *p = text; *p; p++)
@@ -168,12 +168,12 @@ int mount_table_parse(char *text, struct mount_table *t, struct err *err)
 		next = line + strcspn(line, "\n");
 		if (*next)
 			*next++ = '\0';
-		if (parse_line(line, &t->v[t->n])) {
+		if (parse_line(line, &t->v[n++])) {
 			mount_table_free(t);
 			return err_set(err, "/proc/self/mountinfo: a line cannot be read");
 		}
-		t->n++;
 	}
+	t->n = n;
 	mark_hidden(t);
 	return 0;
 }

@@ -22,6 +22,7 @@ void report_started(const struct report *r, pid_t pid);
 /* The command could not be executed: `errnum` says why. REPORT_ENDED follows, with the same exit status. */
 void report_exec(const struct report *r, const char *command, int errnum);
 
+/* The command was stopped. */
 void report_stopped(const struct report *r);
 
 /* The command ended, with a wait status, and every other process of the sandbox with it. */

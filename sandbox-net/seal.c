@@ -26,6 +26,7 @@
 #include "sandbox-net/mount_table.h"
 #include "sandbox-net/mounts.h"
 #include "sandbox-net/options.h"
+#include "sandbox-net/seal_backing.h"
 #include "sandbox-net/seal_creds.h"
 #include "sandbox-net/seal_etc.h"
 #include "sandbox-net/seal_fresh.h"
@@ -44,133 +45,13 @@ struct build {
 	int new_root;
 };
 
-static bool is_skeleton(const struct place *p)
-{
-	return p->kind == PLACE_SKELETON || p->kind == PLACE_SCRATCH;
-}
-
-/* True when what will lie at `p` is a file rather than a directory. */
-static bool is_file(const struct build *b, const struct place *p)
-{
-	struct stat st;
-
-	if (p->kind == PLACE_ETC_FILE)
-		return true;
-	if (p->kind != PLACE_READ_ONLY && p->kind != PLACE_REAL)
-		return false;
-	return fstatat(b->host_root, p->path[1] ? p->path + 1 : ".", &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       !S_ISDIR(st.st_mode);
-}
-
-/* Opens directory `name` in `dir`, made if need be; a new one belongs to the user if `owner` is not NULL. */
-static int enter_dir(int dir, const char *name, const struct user *owner)
-{
-	int fd, made;
-
-	made = mkdirat(dir, name, 0755) == 0;
-	if (!made && errno != EEXIST)
-		return -errno;
-	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (made && owner && fchown(fd, owner->uid, owner->gid)) {
-		close(fd);
-		return -EPERM;
-	}
-	return fd;
-}
-
-/* The last component: a directory, an empty file or a link. */
-static int make_leaf(const struct build *b, int dir, const char *name, const struct place *p, const struct user *owner)
-{
-	int fd;
-
-	if (p->kind == PLACE_LINK)
-		return symlinkat(p->link, dir, name) && errno != EEXIST ? -errno : 0;
-	if (is_file(b, p)) {
-		fd = openat(dir, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0444);
-		fd = fd < 0 ? -errno : fd;
-	} else {
-		fd = enter_dir(dir, name, owner);
-	}
-	if (fd < 0)
-		return fd;
-	close(fd);
-	return 0;
-}
-
-/* Makes the way from directory `top`, which stays open, to place `p`; `rest` is its path from there. */
-static int make_way(const struct build *b, int top, const char *rest, const struct place *p, const struct user *owner)
-{
-	char name[NAME_MAX + 1];
-	int dir = dup(top), next, rc;
-	size_t n;
-
-	while (dir >= 0) {
-		rest += *rest == '/';
-		n = strcspn(rest, "/");
-		if (n == 0 || n > NAME_MAX) {
-			close(dir);
-			return -ENAMETOOLONG;
-		}
-		memcpy(name, rest, n);
-		name[n] = '\0';
-		rest += n;
-		if (!*rest) {
-			rc = make_leaf(b, dir, name, p, owner);
-			close(dir);
-			return rc;
-		}
-		next = enter_dir(dir, name, owner);
-		close(dir);
-		dir = next;
-	}
-	return dir;
-}
-
-/* The staging directory behind place `i`, with the way to each place that lies in it. */
-static int make_backing(const struct build *b, size_t i, struct err *err)
-{
-	const struct place *p = &b->plan.v[i];
-	const struct user *owner = p->users && b->seal->privileged ? b->seal->user : NULL;
-	char name[32];
-	int dir, rc;
-
-	snprintf(name, sizeof(name), "p%zu", i);
-	dir = enter_dir(b->stage, name, owner);
-	if (dir < 0)
-		return err_set_errno(err, -dir, "cannot prepare %s", p->path);
-	for (size_t k = i + 1; k < b->plan.n && is_skeleton(p); k++) {
-		const struct place *inside = &b->plan.v[k];
-
-		if (!mount_path_is_below(inside->path, p->path))
-			break;
-		if (inside->parent != i)
-			continue;
-		rc = make_way(b, dir, inside->path + (p->path[1] ? strlen(p->path) : 0), inside, owner);
-		if (rc) {
-			close(dir);
-			return err_set_errno(err, -rc, "cannot prepare %s", inside->path);
-		}
-	}
-	if (strcmp(p->path, "/etc") == 0 && is_skeleton(p) && seal_etc_write(dir, b->host_root, err)) {
-		close(dir);
-		return -1;
-	}
-	if (fchmod(dir, p->mode)) {
-		close(dir);
-		return err_set_errno(err, errno, "cannot prepare %s", p->path);
-	}
-	return dir;
-}
-
 static int mount_skeleton(const struct build *b, size_t i, int target, struct err *err)
 {
 	const struct place *p = &b->plan.v[i];
 	uint64_t attrs = MOUNTS_SAFE | (p->kind == PLACE_SKELETON ? MOUNT_ATTR_RDONLY : 0);
 	int dir, rc;
 
-	dir = make_backing(b, i, err);
+	dir = seal_make_backing(b->stage, b->host_root, &b->plan, i, b->seal->privileged ? b->seal->user : NULL, err);
 	if (dir < 0)
 		return -1;
 	rc = mounts_clone(dir, false, attrs);
@@ -281,7 +162,7 @@ static int mount_dev(const struct build *b, size_t i, int target, struct err *er
 {
 	int dir, rc;
 
-	dir = make_backing(b, i, err);
+	dir = seal_make_backing(b->stage, b->host_root, &b->plan, i, b->seal->privileged ? b->seal->user : NULL, err);
 	if (dir < 0)
 		return -1;
 	rc = seal_mount_dev(b->host_root, dir, b->shm, target, err);
@@ -363,7 +244,7 @@ static int mount_root(struct build *b, struct err *err)
 {
 	int target, rc;
 
-	target = enter_dir(b->stage, "root", NULL);
+	target = seal_enter_dir(b->stage, "root", NULL);
 	if (target < 0)
 		return err_set_errno(err, -target, "cannot make the new root");
 	if (b->host_tree >= 0) {
@@ -402,10 +283,10 @@ static int make_stage(struct build *b, struct err *err)
 		return err_set_errno(err, rc ? -rc : EMFILE, "cannot attach a tmpfs");
 	b->stage = openat(copy, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	close(copy);
-	b->etc = enter_dir(b->stage, "etc", NULL);
-	b->empty_dir = enter_dir(b->stage, "empty", NULL);
+	b->etc = seal_enter_dir(b->stage, "etc", NULL);
+	b->empty_dir = seal_enter_dir(b->stage, "empty", NULL);
 	b->empty_file = openat(b->stage, "none", O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0);
-	b->shm = enter_dir(b->stage, "shm", NULL);
+	b->shm = seal_enter_dir(b->stage, "shm", NULL);
 	if (b->stage < 0 || b->etc < 0 || b->empty_dir < 0 || b->empty_file < 0 || b->shm < 0 || fchmod(b->shm, 01777))
 		return err_set(err, "cannot prepare the new tree");
 	return seal_etc_write(b->etc, b->host_root, err);

@@ -91,6 +91,7 @@ int seal_plan_hide_aliases(struct seal_plan *plan, const struct mount_table *t, 
 /* Sorts, drops what would not be seen, and fills in `parent`. The plan must have "/". */
 void seal_plan_sort(struct seal_plan *plan);
 
+/* Frees what is in it and makes it empty again. */
 void seal_plan_free(struct seal_plan *plan);
 
 #endif

@@ -15,7 +15,10 @@ struct terminal {
 	bool given; /* the command's group was made the foreground one */
 };
 
+/* Opens the caller's controlling terminal, if there is one. */
 void terminal_open(struct terminal *t);
+
+/* Closes it. */
 void terminal_close(struct terminal *t);
 
 /* True when the caller's process group is in the foreground. */

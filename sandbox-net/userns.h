@@ -38,6 +38,7 @@ int userns_make_sandbox(uid_t uid, gid_t gid, bool nested, struct userns_sandbox
  * tree: every mount in it is locked, since it comes from a more privileged namespace. Returns 0 or -1. */
 int userns_join_sandbox(const struct userns_sandbox *s, struct err *err);
 
+/* Closes both descriptors. */
 void userns_close(struct userns_sandbox *s);
 
 #endif

@@ -48,6 +48,7 @@ Q := $(if $(filter 1,$(V)),,@)
 
 .PHONY: all
 all: $(BUILD)/netgate $(BUILD)/sandbox-net ## build/netgate and build/sandbox-net (the default)
+	@:
 
 $(BUILD)/netgate: $(call objects,obj,$(NETGATE_SRC))
 	@echo "  LD      $@"

@@ -124,6 +124,7 @@ def main():
         log = os.path.join(lab.folder, "demo.jsonl")
         before = without_netgate(lab, workspace)
         heading(f"netgate --allow {ALLOWED} -- sh job.sh")
+        print("A job was hired to talk to one host. It tries that, and five ways to take a secret elsewhere.", flush=True)
         status, after = with_netgate(lab, workspace, log)
         records = read_log(log)
         heading("What the log says (JSON Lines; the members that matter)")

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 
 #include "base/err.h"
 
-bool userns_is_privileged(void)
+static bool has_capabilities(void)
 {
 	static const cap_value_t needed[] = { CAP_SYS_ADMIN, CAP_NET_ADMIN,    CAP_SETUID,
 					      CAP_SETGID,    CAP_DAC_OVERRIDE, CAP_CHOWN };
@@ -33,6 +34,26 @@ bool userns_is_privileged(void)
 			all = false;
 	cap_free(caps);
 	return all;
+}
+
+/* The initial user namespace maps every id to itself. In another one, mounts are locked and groups may be. */
+static bool is_initial(void)
+{
+	unsigned inside = 1, outside = 1, count = 0;
+	FILE *f = fopen("/proc/self/uid_map", "re");
+	bool initial;
+
+	if (!f)
+		return false;
+	initial = fscanf(f, "%u %u %u", &inside, &outside, &count) == 3 && inside == 0 && outside == 0 &&
+		  count == UINT32_MAX;
+	fclose(f);
+	return initial;
+}
+
+bool userns_is_privileged(void)
+{
+	return has_capabilities() && is_initial();
 }
 
 static int write_file(const char *path, const char *text)
@@ -96,7 +117,7 @@ int userns_enter_own(struct err *err)
 		return refuse_userns(errno, err);
 	if (write_maps("self", 0, uid, 0, gid, err))
 		return err_wrap(err, "setting up a user namespace");
-	if (!userns_is_privileged())
+	if (!has_capabilities())
 		return refuse_userns(EPERM, err);
 	return 0;
 }

@@ -21,7 +21,7 @@ struct userns_sandbox {
 	int net;  /* owned by `user` */
 };
 
-/* True when the process has the capabilities that building a sandbox without a user namespace U takes. */
+/* True in the initial user namespace with the capabilities that building a sandbox without U takes. */
 bool userns_is_privileged(void);
 
 /* As an ordinary user: enters U, with uid and gid 0 for the present ones. Returns 0, or -1 with what to do about it. */

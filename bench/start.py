@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long it takes until a command has run: netgate against other ways to start one, and where the time goes."""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+
+from common import about, figure, table
+from lab import Lab
+
+TRUE = "/usr/bin/true"
+PLAIN, NETNS, BWRAP, NETGATE = "fork and exec", "ip netns exec", "bwrap --unshare-all", "netgate"
+TRACED = "execve,clone,clone3,fork,vfork,exit_group,setns,pivot_root,seccomp,sendmsg"
+
+
+def netgate(lab, user):
+    log = os.path.join(lab.state(user), "start.jsonl")
+    return [os.path.join(lab.programs(), "netgate"), "-q", "--log", log, "--allow", "ok.test", "--", TRUE]
+
+
+def ways(lab, user):
+    """{what: command}; what is not installed, or is not for this user, is left out."""
+    found = {PLAIN: [TRUE]}
+    if not user:
+        found[NETNS] = ["ip", "netns", "exec", "bench", TRUE]
+    if shutil.which("bwrap"):
+        found[BWRAP] = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", TRUE]
+    return found | {NETGATE: netgate(lab, user)}
+
+
+def on_host(lab, argv, user, mounts):
+    """Runs it on the lab's host, in a workspace of its own, and returns what it prints."""
+    environment = lab.environment(None, user) | {"XDG_STATE_HOME": lab.state(user)}
+    done = subprocess.run(lab.host.command(argv, user, mounts, lab.workspace(user)), env=environment, check=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, timeout=600)
+    return done.stdout
+
+
+def compare(lab, user, mounts, rounds):
+    commands = ways(lab, user)
+    argv = [os.path.join(lab.programs(), "spawn"), str(rounds)]
+    for command in commands.values():
+        argv += ["+", *command]
+    rounds_of = zip(*(json.loads(line) for line in on_host(lab, argv, user, mounts).splitlines()), strict=True)
+    # (wall clock, CPU) in ms, by command
+    costs = {what: [(wall / 1e6, cpu / 1e6) for wall, cpu in column] for what, column in zip(commands, rounds_of, strict=True)}
+    plain, _ = zip(*costs[PLAIN], strict=True)
+    rows = []
+    for what, column in costs.items():
+        wall, cpu = zip(*column, strict=True)
+        over = [own - other for own, other in zip(wall, plain, strict=True)]
+        rows.append([what, figure(wall, 2), figure(over, 2), f"{statistics.median(wall) / statistics.median(plain):.1f}",
+                     f"{min(wall):.2f}", f"{min(wall) - min(plain):.2f}", figure(cpu, 2)])
+    table(f"Start, {'an ordinary user' if user else 'root'} ({rounds} rounds)",
+          ["way to run `true`", "ms", "over fork and exec", "times fork and exec", "least ms", "over the least", "CPU ms"],
+          rows)
+
+
+# ---- where the time goes ----
+
+class Trace:
+    """One run under strace: who did what when, in ms from the exec of netgate."""
+
+    LINE = re.compile(r"(\d+) +(\d+\.\d+) (.*)")
+    BIRTH = re.compile(r"(clone3?|v?fork)\(")
+    BORN = re.compile(r"(?:<\.\.\. )?(?:clone3?|v?fork)\b.* = (\d+)$")
+
+    def __init__(self, text):
+        lines = [(int(pid), float(time), what) for pid, time, what in self.LINE.findall(text)]
+        roles = self._roles(lines)
+        # (role, what, ms)
+        self.events = [(roles.get(pid, "command"), what, (time - lines[0][1]) * 1000) for pid, time, what in lines]
+
+    def _roles(self, lines):
+        """{pid: role}; init counts its children in a name space of its own, and has only one."""
+        roles = {lines[0][0]: "netgate"}
+        begun = {}
+        for pid, _, what in lines:
+            if self.BIRTH.match(what):
+                begun[pid] = what
+            born = self.BORN.match(what)
+            if born and pid in roles and roles[pid] != "init":
+                roles[int(born[1])] = self._role(roles[pid], begun[pid], set(roles.values()))
+        return roles
+
+    @staticmethod
+    def _role(parent, call, known):
+        if parent == "netgate":
+            return "proxy" if "launcher" in known else "launcher"
+        if "CLONE_NEWPID" in call:
+            return "init"
+        if "CLONE_NEWUSER" in call:
+            return "holder"
+        return "probe" if "gate" in known else "gate"
+
+    def at(self, role, pattern, last=False):
+        """When `role` first (or last) did what matches."""
+        found = [time for who, what, time in self.events if who == role and re.match(pattern, what)]
+        if not found:
+            raise RuntimeError(f"the trace has no {pattern} of {role}")
+        return found[-1 if last else 0]
+
+
+EXITED = r"\+\+\+ (exited|killed)"
+# In the order of a run's life; the file system is built beside the gate.
+MILESTONES = [
+    ("netgate: linked; options, policy and log read", "netgate", r"clone", False),
+    ("sandbox-net: exec", "launcher", r"execve", False),
+    ("sandbox-net: linked; options, user", "launcher", r"clone", False),
+    ("S: user and network namespaces", "launcher", r"clone\(.*NEWPID", False),
+    ("S: mount, pid, … namespaces; the gate's process forked", "gate", r"", False),
+    ("file system built (beside the gate)", "init", r"pivot_root", False),
+    ("command's user, no privilege, seccomp (beside the gate)", "init", r"seccomp", True),
+    ("gate built: rules, sockets, links", "gate", r"exit_group", False),
+    ("proxy has the gate, isolated", "proxy", r"sendmsg", False),
+    ("gate proven", "probe", r"exit_group", False),
+    ("armed: start is on record", "launcher", r"sendmsg", True),
+    ("init told to go", "init", r"clone", False),
+    ("command: exec", "command", r"execve", True),
+    ("command: exit", "command", r"exit_group", False),
+    ("S: processes gone", "init", EXITED, False),
+    ("launcher gone", "launcher", EXITED, False),
+    ("proxy: end is on record, gone", "proxy", EXITED, False),
+    ("netgate gone", "netgate", EXITED, False),
+]
+
+
+def phases(lab, mounts, rounds):
+    runs = []
+    for _ in range(rounds):
+        out = os.path.join(lab.folder, "trace")
+        on_host(lab, ["strace", "-f", "--seccomp-bpf", "-ttt", "-e", f"trace={TRACED}", "-o", out, *netgate(lab, None)],
+                None, mounts)
+        with open(out) as text:
+            trace = Trace(text.read())
+        runs.append([trace.at(role, pattern, last) for _, role, pattern, last in MILESTONES])
+    times = {what: statistics.median(column) for (what, *_), column in zip(MILESTONES, zip(*runs), strict=True)}
+    rows, before = [], 0.0
+    for what, time in sorted(times.items(), key=lambda item: item[1]):
+        rows.append([what, f"{time:.2f}", f"{time - before:+.2f}"])
+        before = time
+    table(f"Where the time goes, root, under strace, which slows it ({rounds} runs)",
+          ["milestone", "ms from exec", "ms since the line above"], rows)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=60)
+    parser.add_argument("--traces", type=int, default=15)
+    options = parser.parse_args()
+    made = not os.path.isdir("/run/netns")
+    os.makedirs("/run/netns", exist_ok=True)
+    try:
+        with Lab() as lab:
+            about(lab)
+            shutil.copy(os.path.join(lab.build, "bench", "spawn"), lab.programs())
+            # "ip netns" keeps its names here: on a tmpfs that nobody else sees.
+            mounts = lab.host.mounts(tmpfs={"/run/netns": "1m"})
+            on_host(lab, ["ip", "netns", "add", "bench"], None, mounts)
+            compare(lab, None, mounts, options.rounds)
+            compare(lab, lab.user, mounts, options.rounds)
+            if shutil.which("strace"):
+                phases(lab, mounts, options.traces)
+    finally:
+        if made:
+            os.rmdir("/run/netns")
+
+
+if __name__ == "__main__":
+    main()

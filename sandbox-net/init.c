@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/securebits.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -64,10 +65,33 @@ static void die_with_launcher(void)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
+/*
+ * No capability in any set, and none to be had by being root or executing
+ * anything. KEEP_CAPS stays unlocked: with nothing to keep it means nothing, and
+ * programs such as ping(8) set it and give up where they can't.
+ */
+static int drop_capabilities(void)
+{
+	const unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
+				   SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
+				   SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+	cap_t none;
+	int rc;
+
+	for (cap_value_t cap = 0; cap < cap_max_bits(); cap++)
+		if (cap_drop_bound(cap))
+			return -1;
+	if (prctl(PR_SET_SECUREBITS, bits) || prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0))
+		return -1;
+	none = cap_init();
+	rc = none ? cap_set_proc(none) : -1;
+	cap_free(none);
+	return rc;
+}
+
 static int give_up(struct err *err)
 {
-	/* NOPRIV: empty bounding, ambient and inheritable sets, securebits locked, no capability left. */
-	if (cap_set_mode(CAP_MODE_NOPRIV))
+	if (drop_capabilities())
 		return err_set_errno(err, errno, "cannot give up capabilities");
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
 		return err_set_errno(err, errno, "prctl");

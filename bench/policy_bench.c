@@ -129,6 +129,8 @@ static int bench(size_t n)
 	if (!b || !names || !f)
 		return 1;
 	n_names = read_names(f, names, n_names);
+	if (n_names == 0)
+		return 1;
 	rewind(f);
 	before = resident_kb();
 	start = clock_mono_us();

@@ -23,7 +23,9 @@ struct policy_rule;
 /* Builder: collects entries; policy_build() makes the immutable object. */
 struct policy_builder;
 
+/* NULL: out of memory. */
 struct policy_builder *policy_builder_new(void);
+/* Accepts NULL. */
 void policy_builder_free(struct policy_builder *b);
 
 /*
@@ -48,6 +50,7 @@ int policy_builder_yaml(struct policy_builder *b, FILE *f, const char *path, str
 struct policy *policy_build(struct policy_builder *b, struct err *err);
 void policy_free(struct policy *p);
 
+/* True in mode audit. */
 bool policy_is_audit(const struct policy *p);
 
 /* Number of allow and deny rules. */

@@ -37,6 +37,7 @@ void builder_reset(struct policy_builder *b); /* forgets everything without free
 /* Appends `rule` to the chain that starts at `head`, or marks it RULE_DUPLICATE. Returns 0 or -1. */
 int policy_chain_add(struct policy *p, uint32_t head, uint32_t rule, struct err *err);
 
+/* The rule at word `i` of the store. */
 static inline const struct policy_rule *rule_at(const struct policy *p, uint32_t i)
 {
 	return store_rule(&p->store, i);
@@ -51,16 +52,19 @@ static inline uint32_t rule_after(const struct policy *p, uint32_t i)
 	return i + (uint32_t)((sizeof(*r) + tail + 3) / 4);
 }
 
+/* Of a rule with RULE_PREFIX. */
 static inline const struct prefix *rule_prefix(const struct policy_rule *r)
 {
 	return (const struct prefix *)r->tail;
 }
 
+/* Its n_ports PORT_PACKs. */
 static inline const uint32_t *rule_ports(const struct policy *p, const struct policy_rule *r)
 {
 	return p->store.ports + r->ports;
 }
 
+/* The prefixes of its `addresses:`. */
 static inline const struct prefix *rule_addrs(const struct policy *p, const struct policy_rule *r)
 {
 	return p->store.addrs + r->addrs;

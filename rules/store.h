@@ -56,6 +56,7 @@ struct rule_store {
 	uint32_t last; /* the last rule; meaningless while there is none */
 };
 
+/* The rule at word `i`; moves when the store grows. */
 static inline struct policy_rule *store_rule(const struct rule_store *s, uint32_t i)
 {
 	return (struct policy_rule *)(s->words + i);

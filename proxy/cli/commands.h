@@ -14,6 +14,7 @@ int command_verify(int argc, char **argv);  /* netgate verify LOG */
 /* "netgate: …" on stderr; returns `status`. */
 int command_fail(int status, const struct err *err);
 
+/* The text of --help, on standard output. */
 void help_print(void);
 
 #endif

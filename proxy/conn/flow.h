@@ -40,6 +40,7 @@ enum flow_result {
 	FLOW_TO_ERROR	 /* writing failed */
 };
 
+/* Both sockets are non-blocking and stay the caller's; -1 while one is not known yet. */
 void flow_init(struct flow *f, int from, int to);
 
 /* Gives back the pipe and frees what is held. */

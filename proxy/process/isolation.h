@@ -17,7 +17,9 @@
 
 struct err;
 
+/* Stage 1. Returns 0 or -1; after an error the process must end. */
 int isolation_drop_privileges(struct err *err);
+/* Stage 2, after stage 1. Returns 0 or -1; after an error the process must end. */
 int isolation_seccomp(struct err *err);
 
 #endif

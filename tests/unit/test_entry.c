@@ -3,6 +3,8 @@
  * Policy entries: what each one means, and that whatever has no single meaning
  * is refused with a message that says what to write instead.
  *
+ * Size: one table of cases a rule of the language; a split would only scatter them.
+ *
  * links: rules/entry.c rules/pattern.c base/addr.c base/prefix.c base/name.c base/err.c
  */
 #include <setjmp.h>

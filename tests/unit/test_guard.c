@@ -25,8 +25,6 @@
 #include "base/prefix.h"
 #include "proxy/upstream/guard.h"
 
-extern char **environ;
-
 static struct addr addr(const char *text)
 {
 	struct addr a = { 0 };

@@ -173,13 +173,13 @@ static void unfinished(void **state)
 static void mixed_runs(void **state)
 {
 	char *a = make_run("a", 2, true, NULL), *b = make_run("b", 2, true, NULL), *log;
-	size_t n = 0;
+	size_t n = 0, size = 2 * (strlen(a) + strlen(b)) + 1;
 
 	(void)state;
-	log = calloc(1, 2 * (strlen(a) + strlen(b)) + 1);
+	log = calloc(1, size);
 	for (int i = 0; i < 4; i++) {
-		n += (size_t)sprintf(log + n, "%.*s", (int)(line_at(a, i + 1) - line_at(a, i)), line_at(a, i));
-		n += (size_t)sprintf(log + n, "%.*s", (int)(line_at(b, i + 1) - line_at(b, i)), line_at(b, i));
+		n += (size_t)snprintf(log + n, size - n, "%.*s", (int)(line_at(a, i + 1) - line_at(a, i)), line_at(a, i));
+		n += (size_t)snprintf(log + n, size - n, "%.*s", (int)(line_at(b, i + 1) - line_at(b, i)), line_at(b, i));
 	}
 	assert_int_equal(verify(log, NULL, NULL), VERIFY_OK);
 	assert_non_null(strstr(out, "job a of"));

@@ -659,7 +659,7 @@ def test_a_proxy_that_ends_starts_nothing(world, caller, stage):
 
 
 def test_signals_are_passed_on(world, caller):
-    code = "import signal, sys\nfor s in (1, 2, 3, 10, 12, 15): signal.signal(s, lambda s, f: print(s, flush=True))\nprint('ready', flush=True)\nwhile True: signal.pause()"
+    code = "import os, signal\nfor s in (1, 2, 3, 10, 12, 15): signal.signal(s, lambda s, f: os.write(1, b'%d\\n' % s))\nos.write(1, b'ready\\n')\nwhile True: signal.pause()"
     process = world.start(caller, [PYTHON, "-c", code])
     assert process.stdout.readline() == b"ready\n"
     for sig in (1, 2, 3, 10, 12, 15):

@@ -29,7 +29,7 @@ static struct addr v6(unsigned n)
 
 static void answer(struct happy *h, enum addr_family family, unsigned n, uint64_t now)
 {
-	struct addr addrs[HAPPY_ADDRS_MAX + 8];
+	struct addr addrs[HAPPY_ADDRS_MAX + 8] = { 0 };
 
 	for (unsigned i = 0; i < n; i++)
 		addrs[i] = family == ADDR_V4 ? v4(i) : v6(i);

@@ -7,6 +7,8 @@
  * at the record headers for each call. Only when the hello is complete is its
  * body read, in place if one record holds it, else from the scratch.
  *
+ * QUIC carries the message without records; there the caller puts it together.
+ *
  * The name decides where a connection goes, so a hello that a strict server
  * would refuse is refused here: otherwise a lenient server might find another
  * name in the same bytes than this parser did.
@@ -187,26 +189,42 @@ static bool parse_extensions(struct reader list, struct tls_hello *hello)
 	return !list.bad;
 }
 
-/* RFC 8446 §4.1.2, and RFC 5246 §7.4.1.2 for a hello without extensions. */
+/* RFC 8446 §4.1.2, and RFC 5246 §7.4.1.2 for a hello without extensions. Steps over what comes before them. */
+static bool skip_to_extensions(struct reader *body)
+{
+	struct reader session, ciphers, compression;
+
+	if (reader_u8(body) != VERSION_MAJOR)
+		return false;
+	reader_u8(body);
+	reader_take(body, 32); /* random */
+	session = reader_take(body, reader_u8(body));
+	ciphers = reader_take(body, reader_u16(body));
+	compression = reader_take(body, reader_u8(body));
+	if (body->bad || session.left > SESSION_ID_MAX || ciphers.left == 0 || ciphers.left % 2 != 0)
+		return false;
+	return memchr(compression.p, COMPRESSION_NULL, compression.left) != NULL;
+}
+
 static bool parse_client_hello(struct reader body, struct tls_hello *hello)
 {
-	struct reader session, ciphers, compression, extensions;
+	struct reader extensions;
 
-	if (reader_u8(&body) != VERSION_MAJOR)
-		return false;
-	reader_u8(&body);
-	reader_take(&body, 32); /* random */
-	session = reader_take(&body, reader_u8(&body));
-	ciphers = reader_take(&body, reader_u16(&body));
-	compression = reader_take(&body, reader_u8(&body));
-	if (body.bad || session.left > SESSION_ID_MAX || ciphers.left == 0 || ciphers.left % 2 != 0)
-		return false;
-	if (!memchr(compression.p, COMPRESSION_NULL, compression.left))
+	if (!skip_to_extensions(&body))
 		return false;
 	if (body.left == 0)
 		return true;
 	extensions = reader_take(&body, reader_u16(&body));
 	return reader_done(&body) && parse_extensions(extensions, hello);
+}
+
+/* A whole message with its header. */
+static enum parse parse_message(const uint8_t *p, size_t len, struct tls_hello *hello)
+{
+	if (parse_client_hello(reader_over(p + HANDSHAKE_HEADER, len - HANDSHAKE_HEADER), hello))
+		return PARSE_OK;
+	*hello = (struct tls_hello){ 0 };
+	return PARSE_BAD;
 }
 
 enum parse tls_hello_parse(const uint8_t *p, size_t len, uint8_t *scratch, struct tls_hello *hello)
@@ -227,9 +245,40 @@ enum parse tls_hello_parse(const uint8_t *p, size_t len, uint8_t *scratch, struc
 		walk_records(stream, &m, scratch);
 		message = scratch;
 	}
-	if (!parse_client_hello(reader_over(message + HANDSHAKE_HEADER, m.need - HANDSHAKE_HEADER), hello)) {
-		*hello = (struct tls_hello){ 0 };
-		return PARSE_BAD;
+	return parse_message(message, m.need, hello);
+}
+
+enum parse tls_hello_message(const uint8_t *p, size_t len, struct tls_hello *hello)
+{
+	struct message m = { 0 };
+	enum parse got = message_header(&m, reader_over(p, len));
+
+	*hello = (struct tls_hello){ 0 };
+	if (got != PARSE_OK)
+		return got;
+	if (len < m.need)
+		return PARSE_MORE;
+	return len == m.need ? parse_message(p, len, hello) : PARSE_BAD;
+}
+
+bool tls_hello_early_name(const uint8_t *p, size_t len, struct tls_hello *hello)
+{
+	struct reader body = reader_over(p, len);
+	struct message m = { 0 };
+
+	*hello = (struct tls_hello){ 0 };
+	if (message_header(&m, body) != PARSE_OK)
+		return false;
+	reader_take(&body, HANDSHAKE_HEADER);
+	if (!skip_to_extensions(&body))
+		return false;
+	reader_u16(&body); /* their length */
+	while (body.left > 0) {
+		uint16_t type = reader_u16(&body);
+		struct reader ext = reader_take(&body, reader_u16(&body));
+
+		if (!ext.bad && type == EXT_SERVER_NAME)
+			return parse_server_name(ext, hello);
 	}
-	return PARSE_OK;
+	return false;
 }

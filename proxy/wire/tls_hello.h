@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads a TLS ClientHello from the first bytes of a stream. Pure: no allocation, no I/O. */
+/* Reads a TLS ClientHello, from the first bytes of a stream or by itself. Pure: no allocation, no I/O. */
 #ifndef PROXY_WIRE_TLS_HELLO_H
 #define PROXY_WIRE_TLS_HELLO_H
 
@@ -39,5 +39,19 @@ struct tls_hello {
  * Bytes behind the hello in its own record are bad; further records are left alone.
  */
 enum parse tls_hello_parse(const uint8_t *p, size_t len, uint8_t *scratch, struct tls_hello *hello);
+
+/*
+ * The same for a ClientHello without record layer, as QUIC's CRYPTO stream
+ * carries it (RFC 9001 §4): `len` bytes at `p` from the message's header on.
+ * Bytes behind the message are bad. PARSE_MORE up to the message's own length.
+ */
+enum parse tls_hello_message(const uint8_t *p, size_t len, struct tls_hello *hello);
+
+/*
+ * The name in a message (as above) of which perhaps no more will come: true
+ * with `sni` set, and nothing else, when its server_name extension is in these
+ * bytes. A guess, for a record and never for a decision: what follows was not looked at.
+ */
+bool tls_hello_early_name(const uint8_t *p, size_t len, struct tls_hello *hello);
 
 #endif

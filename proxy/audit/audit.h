@@ -118,9 +118,10 @@ struct audit_close {
 int audit_close(struct audit *a, const struct audit_close *c);
 
 struct audit_drop {
-	const char *proto; /* "udp", "icmp", "icmpv6", "tcp", "ip-47", …; NULL: not known */
-	struct addr dst;   /* ADDR_NONE: not known (counted, not seen) */
-	uint16_t port;	   /* 0: none */
+	const char *proto;	      /* "udp", "icmp", "icmpv6", "tcp", "ip-47", …; NULL: not known */
+	struct addr dst;	      /* ADDR_NONE: not known (counted, not seen) */
+	uint16_t port;		      /* 0: none */
+	const struct name *quic_name; /* the host that QUIC packets wanted; NULL: none, or not known. Borrowed */
 	enum reason reason;
 	uint64_t count, bytes;
 };

@@ -4,7 +4,7 @@
  * add up to what G counted.
  *
  * Two levels. A packet that NFLOG shows counts under its key (class, protocol,
- * destination, port), and the record says all of that. A packet that G counted
+ * destination, port, QUIC name), and the record says all of that. A packet that G counted
  * and NFLOG did not show (rate limit, full socket, full table) is recorded by
  * drops_reconcile() under its class alone. `recorded` per class is the sum over both
  * kinds of record, and never goes above G's counter:
@@ -30,14 +30,17 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "base/name.h"
 #include "proxy/audit/audit.h"
 #include "proxy/audit/nflog.h"
+#include "proxy/audit/quic.h"
 #include "proxy/wire/packet.h"
 
 #define DROPS_SLOTS    (2 * DROPS_TABLE_MAX)
 #define DROPS_READ_MAX (128 * 1024) /* longest message of nfnetlink_log (NFULNL_NLBUFSIZ_MAX) */
 #define TURN_MESSAGES  64	    /* read in one turn of the loop */
 #define DRAIN_MESSAGES 65536	    /* read when the socket is to be emptied: more than its buffer holds */
+#define QUIC_TICK_US   250000	    /* between two looks at the QUIC packets that wait */
 #define SETTLED_US     2000000	    /* nfnetlink_log delivers after a second at the latest (NFULNL_TIMEOUT_DEFAULT) */
 
 static_assert((DROPS_SLOTS & (DROPS_SLOTS - 1)) == 0, "slots are found by a mask");
@@ -66,6 +69,7 @@ struct drops_key {
 	struct addr dst; /* ADDR_NONE: the packet could not be read, and proto and port say nothing */
 	uint16_t port;
 	uint8_t proto;
+	struct name quic_name; /* len 0: none */
 };
 
 struct drops_entry {
@@ -77,7 +81,8 @@ struct drops_entry {
 struct drops {
 	int fd;
 	struct audit *audit;
-	struct event *readable, *timer;
+	struct quic *quic;
+	struct event *readable, *timer, *quic_timer;
 	bool done; /* drops_reconcile() was told that it is the last */
 	struct drops_entry *entries;
 	size_t n;
@@ -122,6 +127,8 @@ static void write_entry(struct drops *d, struct drops_entry *e)
 
 	if (e->key.dst.family != ADDR_NONE)
 		drop.proto = proto_text(e->key.proto, proto);
+	if (e->key.quic_name.len)
+		drop.quic_name = &e->key.quic_name;
 	if (e->count && !audit_drop(d->audit, &drop))
 		e->count = e->bytes = 0;
 }
@@ -132,12 +139,15 @@ static uint32_t key_hash(const struct drops_key *key)
 
 	for (size_t i = 0; i < addr_size(&key->dst); i++)
 		h = (h ^ key->dst.b[i]) * 16777619u; /* FNV-1a */
+	for (size_t i = 0; i < key->quic_name.len; i++)
+		h = (h ^ (uint8_t)key->quic_name.s[i]) * 16777619u;
 	return h ^ h >> 15;
 }
 
 static bool key_equal(const struct drops_key *a, const struct drops_key *b)
 {
-	return a->class == b->class && a->proto == b->proto && a->port == b->port && addr_equal(&a->dst, &b->dst);
+	return a->class == b->class && a->proto == b->proto && a->port == b->port && addr_equal(&a->dst, &b->dst) &&
+	       name_equal(&a->quic_name, &b->quic_name);
 }
 
 /* The slot of `key`, or the free one where it belongs; at most half of the slots are ever taken. */
@@ -150,24 +160,46 @@ static size_t find_slot(const struct drops *d, const struct drops_key *key)
 	return slot;
 }
 
-/* Counts a packet under its key; not at all when the table is full, which leaves it to the reconciliation. */
-static void count_packet(struct drops *d, const struct drops_key *key, uint64_t bytes)
+/* Counts packets under their key. When the table is full they were not seen, which leaves them to the reconciliation. */
+static void count_packets(struct drops *d, const struct drops_key *key, uint64_t count, uint64_t bytes)
 {
 	size_t slot = find_slot(d, key);
 	struct drops_entry *e;
 
 	if (!d->slots[slot]) {
-		if (d->n == DROPS_TABLE_MAX)
+		if (d->n == DROPS_TABLE_MAX) {
+			d->seen[key->class] -= count;
+			d->seen_bytes[key->class] -= bytes;
 			return;
+		}
 		d->entries[d->n++] = (struct drops_entry){ .key = *key };
 		d->slots[slot] = (uint16_t)d->n;
 	}
 	e = &d->entries[d->slots[slot] - 1];
 	e->active = true;
-	e->count++;
+	e->count += count;
 	e->bytes += bytes;
-	d->seen[key->class]++;
-	d->seen_bytes[key->class] += bytes;
+}
+
+static void count_quic(struct drops *d, const struct quic_group *group)
+{
+	struct drops_key key = {
+		.class = GATE_COUNTER_QUIC, .dst = group->dst.addr, .port = group->dst.port, .proto = IPPROTO_UDP
+	};
+
+	if (group->name)
+		key.quic_name = *group->name;
+	count_packets(d, &key, group->count, group->bytes);
+}
+
+/* Counts the QUIC packets that waited long enough for their name; with `all`, every one. */
+static void release_quic(struct drops *d, bool all)
+{
+	uint64_t now = all ? UINT64_MAX : clock_mono_us();
+	struct quic_group group;
+
+	while (quic_release(d->quic, now, &group))
+		count_quic(d, &group);
 }
 
 static bool find_class(const struct nflog_packet *p, size_t *class)
@@ -185,6 +217,7 @@ static void take_packet(struct drops *d, const struct nflog_packet *p)
 {
 	struct drops_key key = { .class = 0 };
 	uint64_t bytes = p->payload_len;
+	struct quic_group group;
 	struct packet packet;
 
 	if (!find_class(p, &key.class))
@@ -195,7 +228,12 @@ static void take_packet(struct drops *d, const struct nflog_packet *p)
 		key.proto = packet.proto;
 		bytes = packet.total;
 	}
-	count_packet(d, &key, bytes);
+	d->seen[key.class]++;
+	d->seen_bytes[key.class] += bytes;
+	if (key.class != GATE_COUNTER_QUIC || key.proto != IPPROTO_UDP)
+		count_packets(d, &key, 1, bytes);
+	else if (quic_take(d->quic, &packet, clock_mono_us(), &group))
+		count_quic(d, &group);
 }
 
 /* Reads one message of the kernel. Returns false when there is none. */
@@ -223,20 +261,29 @@ static bool read_message(struct drops *d)
 	return true;
 }
 
-/* Reads up to `max` messages, and writes the first record of each new key. Returns true when the socket was emptied. */
+/* Writes the first record of each new key, and sets the timers for what is left. */
+static void write_fresh(struct drops *d)
+{
+	struct timeval flush = { .tv_sec = DROPS_FLUSH_S }, tick = { .tv_usec = QUIC_TICK_US };
+
+	for (; d->fresh < d->n; d->fresh++)
+		write_entry(d, &d->entries[d->fresh]);
+	if (d->n && !evtimer_pending(d->timer, NULL))
+		evtimer_add(d->timer, &flush);
+	if (quic_is_waiting(d->quic) && !evtimer_pending(d->quic_timer, NULL))
+		evtimer_add(d->quic_timer, &tick);
+}
+
+/* Reads up to `max` messages, and writes what is new in them. Returns true when the socket was emptied. */
 static bool read_messages(struct drops *d, size_t max)
 {
-	struct timeval interval = { .tv_sec = DROPS_FLUSH_S };
 	bool more = true;
 
 	if (d->done)
 		return true;
 	for (size_t i = 0; i < max && more; i++)
 		more = read_message(d);
-	for (; d->fresh < d->n; d->fresh++)
-		write_entry(d, &d->entries[d->fresh]);
-	if (d->n && !evtimer_pending(d->timer, NULL))
-		evtimer_add(d->timer, &interval);
+	write_fresh(d);
 	return !more;
 }
 
@@ -279,7 +326,17 @@ static void on_timer(evutil_socket_t fd, short events, void *arg)
 		evtimer_add(d->timer, &interval);
 }
 
-struct drops *drops_new(struct event_base *base, int nflog_fd, struct audit *audit)
+static void on_quic_timer(evutil_socket_t fd, short events, void *arg)
+{
+	struct drops *d = arg;
+
+	(void)fd;
+	(void)events;
+	release_quic(d, false);
+	write_fresh(d);
+}
+
+struct drops *drops_new(struct event_base *base, int nflog_fd, struct audit *audit, struct quic *quic)
 {
 	struct drops *d = calloc(1, sizeof(*d));
 
@@ -287,11 +344,13 @@ struct drops *drops_new(struct event_base *base, int nflog_fd, struct audit *aud
 		return NULL;
 	d->fd = nflog_fd;
 	d->audit = audit;
+	d->quic = quic;
 	d->entries = calloc(DROPS_TABLE_MAX, sizeof(*d->entries));
 	d->slots = calloc(DROPS_SLOTS, sizeof(*d->slots));
 	d->readable = event_new(base, nflog_fd, EV_READ | EV_PERSIST, on_readable, d);
 	d->timer = evtimer_new(base, on_timer, d);
-	if (!d->entries || !d->slots || !d->readable || !d->timer || event_add(d->readable, NULL)) {
+	d->quic_timer = evtimer_new(base, on_quic_timer, d);
+	if (!d->entries || !d->slots || !d->readable || !d->timer || !d->quic_timer || event_add(d->readable, NULL)) {
 		drops_free(d);
 		errno = ENOMEM;
 		return NULL;
@@ -307,6 +366,8 @@ void drops_free(struct drops *d)
 		event_free(d->readable);
 	if (d->timer)
 		event_free(d->timer);
+	if (d->quic_timer)
+		event_free(d->quic_timer);
 	free(d->entries);
 	free(d->slots);
 	free(d);
@@ -315,6 +376,7 @@ void drops_free(struct drops *d)
 void drops_flush(struct drops *d)
 {
 	read_messages(d, DRAIN_MESSAGES);
+	release_quic(d, true);
 	write_pending(d);
 }
 
@@ -373,8 +435,10 @@ static void reconcile_last(struct drops *d, const uint64_t *packets, const uint6
 	};
 
 	settle(d, packets);
+	release_quic(d, true);
 	event_del(d->readable);
 	evtimer_del(d->timer);
+	evtimer_del(d->quic_timer);
 	d->done = true;
 	write_pending(d);
 	write_rest(d, packets, bytes);

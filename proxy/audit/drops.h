@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Packets that G dropped: reads NFLOG, aggregates by (reason, protocol,
- * destination, port), and writes `drop` records: the first of its kind at
+ * destination, port, QUIC name), and writes `drop` records: the first of its kind at
  * once, later ones summed up and flushed every DROPS_FLUSH_S seconds and at the end.
+ * A QUIC packet whose ClientHello is not complete waits for the rest of it (quic.h).
  *
  * Exactness: NFLOG carries only a rate-limited part of a flood; G's counters
  * have all. drops_reconcile() records the difference for each reason, so that
@@ -19,13 +20,17 @@
 struct audit;
 struct drops;
 struct event_base;
+struct quic;
 
 #define DROPS_FLUSH_S	10
 #define DROPS_SETTLE_MS 50
 #define DROPS_TABLE_MAX 4096 /* distinct keys between two flushes; what does not fit is left to the reconciliation */
 
-/* Reads from `nflog_fd` (HANDOFF_NFLOG; stays the caller's) on `base`. NULL with errno. */
-struct drops *drops_new(struct event_base *base, int nflog_fd, struct audit *audit);
+/*
+ * Reads from `nflog_fd` (HANDOFF_NFLOG; stays the caller's) on `base`. `quic` finds the names; borrowed, for this one
+ * alone and outliving it. NULL with errno.
+ */
+struct drops *drops_new(struct event_base *base, int nflog_fd, struct audit *audit, struct quic *quic);
 void drops_free(struct drops *d);
 
 /* Reads what waits in the socket and writes every pending count. */

@@ -221,6 +221,8 @@ int audit_drop(struct audit *a, const struct audit_drop *d)
 	json_addr(&r.json, "dst", &d->dst);
 	if (d->port)
 		json_u64(&r.json, "port", d->port);
+	if (d->quic_name)
+		json_text(&r.json, "quic_name", d->quic_name->s);
 	json_text(&r.json, "reason", reason_word(d->reason));
 	json_u64(&r.json, "count", d->count);
 	json_u64(&r.json, "bytes", d->bytes);

@@ -146,8 +146,11 @@ void summary_drop(struct audit *a, const struct audit_drop *d)
 	char text[ADDR_STRLEN] = "";
 	struct tally_entry *e;
 
-	key.proto = d->proto ? d->proto : "";
-	key.what = d->dst.family == ADDR_NONE ? text : addr_format(&d->dst, text);
+	key.proto = d->quic_name ? "udp (QUIC)" : d->proto ? d->proto : "";
+	if (d->quic_name)
+		key.what = d->quic_name->s;
+	else
+		key.what = d->dst.family == ADDR_NONE ? text : addr_format(&d->dst, text);
 	e = tally_get(a->tally, &key, d->count);
 	if (!e)
 		return;

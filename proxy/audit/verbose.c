@@ -160,6 +160,8 @@ void verbose_drop(struct audit *a, const struct audit_drop *d)
 	put(&l, "netgate: drop ");
 	if (d->proto)
 		put(&l, " %s", d->proto);
+	if (d->quic_name)
+		put(&l, " %s:%u (quic) at", d->quic_name->s, d->port);
 	if (dst.port)
 		put(&l, " %s", endpoint_format(&dst, text));
 	else if (dst.addr.family != ADDR_NONE)

@@ -28,6 +28,7 @@
 #include "base/report.h"
 #include "proxy/audit/audit.h"
 #include "proxy/audit/drops.h"
+#include "proxy/audit/quic.h"
 #include "proxy/conn/env.h"
 #include "proxy/conn/pipe_pool.h"
 #include "proxy/dns/dns_map.h"
@@ -49,6 +50,7 @@ struct proxy {
 	struct resolver *resolver;
 	struct guard *guard;
 	struct audit *audit;
+	struct quic *quic;
 	struct dialer dialer;
 	struct dns_map *map;
 	struct dns_server *dns;
@@ -181,7 +183,7 @@ static int arm(struct proxy *p)
 		complain("the log can't be written, so the command was not started");
 		return -EIO;
 	}
-	p->drops = drops_new(p->base, p->gate[HANDOFF_NFLOG], p->audit);
+	p->drops = drops_new(p->base, p->gate[HANDOFF_NFLOG], p->audit, p->quic);
 	if (!p->drops)
 		return -ENOMEM;
 	listener_probe(p->listener, NULL);
@@ -248,9 +250,12 @@ static int set_up(struct proxy *p, struct err *err)
 	p->guard = p->resolver ? guard_new(err) : NULL;
 	if (!p->guard)
 		return -1;
-	/* The hashes of the chain read OpenSSL's configuration; the start record says whose job it is. */
+	/* Hashes and ciphers read OpenSSL's configuration; the start record says whose job it is. */
 	p->audit = audit_new(&audit);
-	return p->audit ? 0 : err_set_errno(err, errno, "the audit log");
+	if (!p->audit)
+		return err_set_errno(err, errno, "the audit log");
+	p->quic = quic_new();
+	return p->quic ? 0 : err_set(err, "OpenSSL has no AES-128-GCM or HMAC, or there is no memory");
 }
 
 static int make_doors(struct proxy *p)
@@ -288,6 +293,7 @@ static void tear_down(struct proxy *p)
 {
 	if (p->drops)
 		drops_free(p->drops);
+	quic_free(p->quic);
 	if (p->dns)
 		dns_server_free(p->dns);
 	listener_free(p->listener);

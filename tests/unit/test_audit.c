@@ -82,6 +82,23 @@ static void lines(void **state)
 	audit_bench_close(&b);
 }
 
+static void quic_drop(void **state)
+{
+	struct audit_drop drop = { .proto = "udp", .reason = REASON_QUIC, .count = 2, .bytes = 2456, .port = 443 };
+	struct audit_bench b;
+
+	(void)state;
+	audit_bench_open(&b, "j", false);
+	drop.dst = audit_bench_endpoint("8.8.8.8").addr;
+	drop.quic_name = audit_bench_name("a.test");
+	assert_int_equal(audit_drop(b.audit, &drop), 0);
+	assert_string_equal(
+		audit_bench_text(b.fd),
+		"{\"v\":1,\"seq\":1,\"time\":\"T\",\"job\":\"j\",\"type\":\"drop\",\"proto\":\"udp\",\"dst\":"
+		"\"8.8.8.8\",\"port\":443,\"quic_name\":\"a.test\",\"reason\":\"quic\",\"count\":2,\"bytes\":2456}\n");
+	audit_bench_close(&b);
+}
+
 static void start_and_end(void **state)
 {
 	struct audit_end end = { .wait_status = 3 << 8, .syns = 5, .accepts = 4, .counted = true };
@@ -213,10 +230,8 @@ static void longest_start(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines),
-		cmocka_unit_test(start_and_end),
-		cmocka_unit_test(hostile_bytes),
-		cmocka_unit_test(longest_start),
+		cmocka_unit_test(lines),	 cmocka_unit_test(quic_drop),	  cmocka_unit_test(start_and_end),
+		cmocka_unit_test(hostile_bytes), cmocka_unit_test(longest_start),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

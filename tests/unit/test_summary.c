@@ -39,6 +39,17 @@ static void drop(struct audit_bench *b, const char *proto, const char *dst, uint
 	assert_int_equal(audit_drop(b->audit, &d), 0);
 }
 
+static void drop_quic(struct audit_bench *b, const char *dst, const char *name, uint64_t count)
+{
+	struct audit_drop d = {
+		.proto = "udp", .port = 443, .reason = REASON_QUIC, .count = count, .bytes = 1228 * count
+	};
+
+	d.dst = audit_bench_endpoint(dst).addr;
+	d.quic_name = audit_bench_name(name);
+	assert_int_equal(audit_drop(b->audit, &d), 0);
+}
+
 static void nothing(void **state)
 {
 	struct audit_bench b;
@@ -71,23 +82,29 @@ static void all_kinds(void **state)
 	drop(&b, "udp", "8.8.8.8", 53, REASON_UDP, 1);
 	drop(&b, "icmp", "1.1.1.1", 0, REASON_ICMP, 2);
 	drop(&b, "icmp", "1.1.1.1", 0, REASON_ICMP, 2);
+	drop_quic(&b, "8.8.8.8", "example.com", 2);
+	drop_quic(&b, "2001:db8::1", "example.com", 1);
+	drop_quic(&b, "8.8.8.8", NULL, 1);
 	drop(&b, NULL, NULL, 0, REASON_UDP, 1000);
 	drop(&b, "tcp", NULL, 0, REASON_HALF_OPEN, 7);
-	assert_string_equal(audit_bench_summary(&b),
-			    "netgate: allowed  api.example.com:443      3 connections         1.2 kB up, 51 kB down\n"
-			    "netgate: allowed  idle.example.com         1 lookup              no connection\n"
-			    "netgate: denied   evil.test:443            1 attempt, 2 lookups  not_allowed   to allow: "
-			    "--allow evil.test\n"
-			    "netgate: denied   evil.test:8443           1 attempt             not_allowed   to allow: "
-			    "--allow evil.test:8443\n"
-			    "netgate: denied   lookup.test              1 lookup              not_allowed   to allow: "
-			    "--allow lookup.test\n"
-			    "netgate: denied   [2001:db8::1]:22         1 attempt             no_name   to allow: "
-			    "--allow [2001:db8::1]:22\n"
-			    "netgate: denied   8.8.8.8:53/udp           1 packet              udp\n"
-			    "netgate: denied   1.1.1.1/icmp             4 packets             icmp\n"
-			    "netgate: denied   (further packets)        1000 packets          udp\n"
-			    "netgate: denied   (half-open connections)  7 packets             half_open\n");
+	assert_string_equal(
+		audit_bench_summary(&b),
+		"netgate: allowed  api.example.com:443         3 connections         1.2 kB up, 51 kB down\n"
+		"netgate: allowed  idle.example.com            1 lookup              no connection\n"
+		"netgate: denied   evil.test:443               1 attempt, 2 lookups  not_allowed   to allow: "
+		"--allow evil.test\n"
+		"netgate: denied   evil.test:8443              1 attempt             not_allowed   to allow: "
+		"--allow evil.test:8443\n"
+		"netgate: denied   lookup.test                 1 lookup              not_allowed   to allow: "
+		"--allow lookup.test\n"
+		"netgate: denied   [2001:db8::1]:22            1 attempt             no_name   to allow: "
+		"--allow [2001:db8::1]:22\n"
+		"netgate: denied   8.8.8.8:53/udp              1 packet              udp\n"
+		"netgate: denied   1.1.1.1/icmp                4 packets             icmp\n"
+		"netgate: denied   example.com:443/udp (QUIC)  3 packets             quic\n"
+		"netgate: denied   8.8.8.8:443/udp             1 packet              quic\n"
+		"netgate: denied   (further packets)           1000 packets          udp\n"
+		"netgate: denied   (half-open connections)     7 packets             half_open\n");
 	audit_bench_close(&b);
 }
 
@@ -209,6 +226,7 @@ static void verbose_lines(void **state)
 	audit_bench_decide(&b, 3, PROTO_TLS, "new.test", SNI, "192.0.2.1:443", REASON_AUDIT_MODE);
 	drop(&b, "udp", "8.8.8.8", 53, REASON_UDP, 1);
 	drop(&b, "icmp", "8.8.8.8", 0, REASON_ICMP, 2);
+	drop_quic(&b, "8.8.8.8", "example.com", 2);
 	drop(&b, NULL, NULL, 0, REASON_MALFORMED, 3);
 	assert_string_equal(audit_bench_verbose(&b),
 			    "netgate: allow dns api.example.com A rule policy.yaml:4\n"
@@ -220,6 +238,7 @@ static void verbose_lines(void **state)
 			    "netgate: allow tls new.test:443 (sni) audit_mode (would be not_allowed)\n"
 			    "netgate: drop  udp 8.8.8.8:53 udp, 1 packet\n"
 			    "netgate: drop  icmp 8.8.8.8 icmp, 2 packets\n"
+			    "netgate: drop  udp example.com:443 (quic) at 8.8.8.8:443 quic, 2 packets\n"
 			    "netgate: drop  malformed, 3 packets\n");
 	audit_bench_close(&b);
 }

@@ -131,7 +131,8 @@ def test_refused_upstream(lab):
         show(status=status, reason=headers.get("x-netgate-reason"))
     """)
     assert result.shown == [{"end": "reset"}, {"status": 502, "reason": "connect_failed"}], result
-    assert [record["outcome"] for record in result.of("dial")] == ["connect_failed"] * 2
+    # A reset within connect() makes a client try its other address too.
+    assert {record["outcome"] for record in result.of("dial")} == {"connect_failed"}
 
 
 def test_upstream_sockets_probe_a_silent_peer(lab):

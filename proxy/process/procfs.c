@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Three steps, each dearer than the one before: the processes that opened
+ * sockets lately, first at the descriptor where the next socket would be;
+ * every process, breadth first from the root along /proc/PID/task/TID/children;
+ * every further thread, since one may have a descriptor table of its own, and
+ * may outlive the first.
+ *
+ * A directory descriptor of /proc/PID stays with its process: once that is
+ * gone, nothing can be opened there any more, also when the number is used again.
+ */
+#include "proxy/process/procfs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define GUESSES	     8	  /* descriptors tried from the last one on */
+#define LINK_MAX_LEN 32	  /* "socket:[4294967295]" */
+#define TASK_LEN     32	  /* "task/2147483647" */
+#define DIRENTS	     8192 /* bytes of one getdents64() */
+#define EXE_BUF	     4096 /* PATH_MAX, the longest that readlink() gives */
+
+struct search {
+	int proc_fd;
+	char link[LINK_MAX_LEN]; /* what is looked for */
+	int left;		 /* looks, see PROCFS_LOOKS_MAX */
+	bool hidden;		 /* some process can't be looked into */
+	bool full;		 /* more processes than PROCFS_PIDS_MAX */
+	int fd;			 /* found: the number of the descriptor */
+};
+
+/* A directory that is read: /proc/PID/fd or /proc/PID/task. Only names that are numbers count. */
+struct listing {
+	int fd;
+	size_t at, len;
+	_Alignas(struct dirent64) char buf[DIRENTS];
+};
+
+pid_t procfs_next_number(const char **p, const char *end, pid_t *number)
+{
+	pid_t done;
+
+	for (; *p < end; ++*p) {
+		if (**p >= '0' && **p <= '9' && *number <= (INT32_MAX - 9) / 10) {
+			*number = *number * 10 + (**p - '0');
+			continue;
+		}
+		done = *number;
+		*number = 0;
+		if (done) {
+			++*p;
+			return done;
+		}
+	}
+	return 0;
+}
+
+/* The value of a line of /proc/PID/status, up to its end; NULL when there is none. `name` begins with a line feed. */
+static const char *status_line(const char *text, size_t len, const char *name, const char **end)
+{
+	const char *at = memmem(text, len, name, strlen(name));
+
+	if (!at)
+		return NULL;
+	at += strlen(name);
+	*end = memchr(at, '\n', (size_t)(text + len - at));
+	return *end ? at : NULL;
+}
+
+/* The number in column `n` of a line, the columns each beginning with a tab; or -1. */
+static int64_t column(const char *p, const char *end, int n)
+{
+	int64_t v = 0;
+
+	for (int i = 0; i <= n; i++) {
+		p = memchr(p, '\t', (size_t)(end - p));
+		if (!p)
+			return -1;
+		p++;
+	}
+	if (p == end || *p == '\t')
+		return -1;
+	for (; p < end && *p >= '0' && *p <= '9' && v <= UINT32_MAX; p++)
+		v = v * 10 + (*p - '0');
+	return p == end || *p == '\t' ? v : -1;
+}
+
+int procfs_parse_status(const char *text, size_t len, struct procfs_process *out)
+{
+	const char *end;
+	const char *line = status_line(text, len, "\nUid:", &end);
+	int64_t uid = line ? column(line, end, 1) : -1;
+	int64_t host, pid;
+
+	/* Of the thread group, also where the status is that of a thread. */
+	line = status_line(text, len, "\nNStgid:", &end);
+	host = line ? column(line, end, 0) : -1;
+	if (uid < 0 || uid > UINT32_MAX || host < 1 || host > INT32_MAX)
+		return -EBADMSG;
+	pid = column(line, end, 1);
+	out->uid = (uid_t)uid;
+	out->host_pid = (pid_t)host;
+	out->pid = pid > 0 && pid <= INT32_MAX ? (pid_t)pid : 0;
+	return 0;
+}
+
+/* ---- directories ---- */
+
+static int open_dir(int at, const char *path)
+{
+	return openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+}
+
+static int open_process(int proc_fd, pid_t pid)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "%d", (int)pid);
+	return open_dir(proc_fd, name);
+}
+
+static bool listing_open(struct listing *l, int at, const char *path)
+{
+	l->at = l->len = 0;
+	l->fd = open_dir(at, path);
+	return l->fd >= 0;
+}
+
+/* The next entry that is a number, or -1 at the end, where the directory is closed. */
+static int listing_next(struct listing *l)
+{
+	for (;;) {
+		const struct dirent64 *entry;
+		const char *p, *end;
+		pid_t number = 0;
+
+		if (l->at >= l->len) {
+			ssize_t n = getdents64(l->fd, l->buf, sizeof(l->buf));
+
+			if (n <= 0)
+				break;
+			l->at = 0;
+			l->len = (size_t)n;
+		}
+		entry = (const void *)(l->buf + l->at);
+		l->at += entry->d_reclen;
+		p = entry->d_name;
+		end = p + strlen(p);
+		if (*p < '0' || *p > '9')
+			continue;
+		(void)procfs_next_number(&p, end, &number);
+		return number;
+	}
+	close(l->fd);
+	l->fd = -1;
+	return -1;
+}
+
+static void listing_close(struct listing *l)
+{
+	if (l->fd >= 0)
+		close(l->fd);
+}
+
+/* ---- one process or thread ---- */
+
+static bool is_wanted(struct search *s, int fd_dir, int fd)
+{
+	char name[16], link[LINK_MAX_LEN];
+	ssize_t n;
+
+	snprintf(name, sizeof(name), "%d", fd);
+	n = readlinkat(fd_dir, name, link, sizeof(link));
+	if (n < 0 || (size_t)n != strlen(s->link) || memcmp(link, s->link, (size_t)n) != 0)
+		return false;
+	s->fd = fd;
+	return true;
+}
+
+static ssize_t read_file(int dir, const char *name, char *buf, size_t cap)
+{
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	ssize_t n = fd < 0 ? -1 : read(fd, buf, cap);
+
+	if (fd >= 0)
+		close(fd);
+	return n;
+}
+
+/* Whether the process or thread has memory still: what is ending shows its descriptors to nobody. */
+static bool is_alive(int dir)
+{
+	char first;
+
+	return read_file(dir, "statm", &first, 1) == 1 && first != '0';
+}
+
+/* Whether the process or thread with directory `dir` has the socket open. */
+static bool has_socket(struct search *s, int dir)
+{
+	bool found = false;
+	struct listing l;
+	int fd;
+
+	if (!listing_open(&l, dir, "fd")) {
+		if ((errno == EACCES || errno == EPERM) && is_alive(dir))
+			s->hidden = true;
+		return false;
+	}
+	while (!found && s->left > 0 && (fd = listing_next(&l)) >= 0) {
+		s->left--;
+		found = is_wanted(s, l.fd, fd);
+	}
+	listing_close(&l);
+	return found;
+}
+
+/* Whether it is at one of the next descriptors from `from` on. */
+static bool has_socket_near(struct search *s, int dir, int from)
+{
+	int fd_dir = open_dir(dir, "fd");
+	bool found = false;
+
+	for (int i = 0; fd_dir >= 0 && i < GUESSES && !found; i++)
+		found = is_wanted(s, fd_dir, from + i);
+	if (fd_dir >= 0)
+		close(fd_dir);
+	return found;
+}
+
+static int describe(int dir, struct procfs_process *out)
+{
+	char buf[EXE_BUF];
+	ssize_t n = read_file(dir, "status", buf, sizeof(buf));
+
+	memset(out, 0, sizeof(*out));
+	if (n < 0 || procfs_parse_status(buf, (size_t)n, out) < 0)
+		return -ENOENT;
+	n = readlinkat(dir, "exe", buf, sizeof(buf));
+	if (n > 0) {
+		out->exe_len = (size_t)n;
+		out->exe_kept = out->exe_len < sizeof(out->exe) ? out->exe_len : sizeof(out->exe);
+		memcpy(out->exe, buf, out->exe_kept);
+	}
+	n = read_file(dir, "cmdline", out->cmdline, sizeof(out->cmdline));
+	out->args_kept = n > 0 ? (size_t)n : 0;
+	return 0;
+}
+
+/* ---- many processes ---- */
+
+/* Appends the children of one thread to the list. */
+static void add_children(struct search *s, int task_dir, pid_t *pids, size_t *n_pids)
+{
+	int fd = openat(task_dir, "children", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	const char *p;
+	char buf[4096];
+	pid_t number = 0, pid;
+	ssize_t n;
+
+	while (fd >= 0 && (n = read(fd, buf, sizeof(buf))) > 0) {
+		p = buf;
+		while ((pid = procfs_next_number(&p, buf + n, &number)) != 0) {
+			if (*n_pids < PROCFS_PIDS_MAX)
+				pids[(*n_pids)++] = pid;
+			else
+				s->full = true;
+		}
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+/*
+ * Goes through the threads of a process: for its children (`pids` not NULL),
+ * or for the socket in each thread but the first. Returns the directory of the thread that has it, or -1.
+ */
+static int each_thread(struct search *s, int dir, pid_t pid, pid_t *pids, size_t *n_pids)
+{
+	char name[TASK_LEN];
+	int tid, found = -1;
+	struct listing l;
+
+	if (!listing_open(&l, dir, "task"))
+		return -1;
+	while (found < 0 && s->left > 0 && (tid = listing_next(&l)) >= 0) {
+		int task;
+
+		s->left--;
+		if (!pids && tid == pid)
+			continue;
+		snprintf(name, sizeof(name), "task/%d", tid);
+		task = open_dir(dir, name);
+		if (task < 0)
+			continue;
+		if (pids)
+			add_children(s, task, pids, n_pids);
+		else if (has_socket(s, task))
+			found = task;
+		if (found < 0)
+			close(task);
+	}
+	listing_close(&l);
+	return found;
+}
+
+static void remember(struct procfs_memory *m, pid_t pid, int fd)
+{
+	size_t i = 0;
+
+	while (i < PROCFS_MEMORY - 1 && m->at[i].pid != pid)
+		i++;
+	memmove(&m->at[1], &m->at[0], i * sizeof(m->at[0]));
+	m->at[0].pid = pid;
+	m->at[0].fd = fd;
+}
+
+/* Each returns the directory of the process or thread that has the socket, with its pid; or -1. */
+
+static int find_remembered(struct search *s, const struct procfs_memory *m, pid_t *pid)
+{
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t i = 0; i < PROCFS_MEMORY && m->at[i].pid; i++) {
+			int dir = open_process(s->proc_fd, m->at[i].pid);
+
+			*pid = m->at[i].pid;
+			if (dir < 0)
+				continue;
+			if (pass == 0 ? has_socket_near(s, dir, m->at[i].fd) : has_socket(s, dir))
+				return dir;
+			close(dir);
+		}
+	return -1;
+}
+
+static int find_below(struct search *s, pid_t root, pid_t *pid)
+{
+	static pid_t pids[PROCFS_PIDS_MAX];
+	size_t n = 1;
+
+	pids[0] = root;
+	for (size_t i = 0; i < n && s->left > 0; i++) {
+		int dir = open_process(s->proc_fd, pids[i]);
+
+		*pid = pids[i];
+		if (dir < 0)
+			continue;
+		/* The root is ours, and hides its descriptors. */
+		if (pids[i] != root && has_socket(s, dir))
+			return dir;
+		(void)each_thread(s, dir, pids[i], pids, &n);
+		close(dir);
+	}
+	for (size_t i = 1; i < n && s->left > 0; i++) {
+		int dir = open_process(s->proc_fd, pids[i]);
+		int task = dir < 0 ? -1 : each_thread(s, dir, pids[i], NULL, NULL);
+
+		*pid = pids[i];
+		if (dir >= 0)
+			close(dir);
+		if (task >= 0)
+			return task;
+	}
+	return -1;
+}
+
+int procfs_find_socket(int proc_fd, pid_t root, uint32_t inode, struct procfs_memory *memory,
+		       struct procfs_process *out)
+{
+	struct search s = { .proc_fd = proc_fd, .left = PROCFS_LOOKS_MAX };
+	pid_t pid = 0;
+	int dir, ret;
+
+	snprintf(s.link, sizeof(s.link), "socket:[%u]", inode);
+	dir = find_remembered(&s, memory, &pid);
+	if (dir < 0)
+		dir = find_below(&s, root, &pid);
+	if (dir < 0)
+		return s.full || s.left <= 0 ? -E2BIG : s.hidden ? -EACCES : -ENOENT;
+	ret = describe(dir, out);
+	close(dir);
+	if (ret == 0)
+		remember(memory, pid, s.fd);
+	return ret;
+}

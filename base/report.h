@@ -25,7 +25,11 @@ enum report_type {
 	REPORT_FAILED,	 /* text: why the sandbox could not be started; netgate ends with 125 */
 	REPORT_ENDED,	 /* value: wait status of the command (waitpid(2)) */
 	REPORT_EXEC,	 /* text: the command could not be executed; value: 126 or 127 */
+	REPORT_SANDBOX,	 /* S is built; value: its process 1; with its namespaces, in report_fd order */
 };
+
+/* The descriptors of REPORT_SANDBOX. */
+enum report_fd { REPORT_USER, REPORT_NET, REPORT_FDS };
 
 struct report_msg {
 	uint32_t type;
@@ -39,6 +43,7 @@ enum monitor_type {
 	MONITOR_FINISH,	      /* monitor → proxy: the sandbox is gone, `status` says how; record and exit */
 	MONITOR_ENDED,	      /* proxy → monitor: the end record is written (if it could be); the chain's head */
 	MONITOR_REOPEN,	      /* monitor → proxy, with a descriptor: the log's new file */
+	MONITOR_FINDER,	      /* monitor → proxy, with a socket: whom to ask which process made an attempt */
 };
 
 struct monitor_msg {

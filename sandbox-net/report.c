@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/fdpass.h"
 #include "base/report.h"
 #include "sandbox-net/exec.h"
 
@@ -30,6 +31,15 @@ void report_note(const struct report *r, const char *text)
 void report_failed(const struct report *r, const char *text)
 {
 	report_send(r, REPORT_FAILED, 0, text);
+}
+
+void report_sandbox(const struct report *r, pid_t init, int user_ns, int net_ns)
+{
+	const struct report_msg msg = { .type = REPORT_SANDBOX, .value = init };
+	const int fds[REPORT_FDS] = { [REPORT_USER] = user_ns, [REPORT_NET] = net_ns };
+
+	if (r->fd >= 0)
+		(void)fdpass_send(r->fd, &msg, sizeof(msg), fds, REPORT_FDS);
 }
 
 void report_started(const struct report *r, pid_t pid)

@@ -16,6 +16,9 @@ void report_note(const struct report *r, const char *text);
 /* The sandbox could not be started. */
 void report_failed(const struct report *r, const char *text);
 
+/* The sandbox is built: its process 1 `init` and its namespaces, which stay the caller's. */
+void report_sandbox(const struct report *r, pid_t init, int user_ns, int net_ns);
+
 /* The command runs, as process `pid` of the launcher's PID namespace. */
 void report_started(const struct report *r, pid_t pid);
 

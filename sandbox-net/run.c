@@ -205,6 +205,7 @@ static int set_up(struct run *r, struct err *err)
 	if (handoff_run(r->options->gate_fd, r->ns.net, err) || wait_until_built(r, err))
 		return -1;
 	close(r->options->gate_fd);
+	report_sandbox(&r->report, r->init_pid, r->ns.user, r->ns.net);
 	userns_close(&r->ns);
 	return give_up(err);
 }

@@ -110,7 +110,7 @@ static void conn_free(struct conn *c)
 	(void)set_mask(c, &c->client_ev, c->client_fd, &c->client_mask, 0);
 	event_del(&c->timer_ev);
 	if (c->client_fd >= 0)
-		close(c->client_fd);
+		c->env->witness.ended(c->env->witness.arg, c->id, c->client_fd);
 	flow_release(&c->up, c->env->pool);
 	flow_release(&c->down, c->env->pool);
 	bytes_free(&c->in);
@@ -444,6 +444,7 @@ void conn_accept(struct conn_env *env, int fd, const struct endpoint *src, const
 	struct conn *c;
 	const int on = 1;
 
+	env->witness.opened(env->witness.arg, id, src, dst);
 	if (dst->port == 53) {
 		dns_server_tcp(env->dns, fd, id, src, dst);
 		return;

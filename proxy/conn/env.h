@@ -21,6 +21,13 @@ struct listener;
 struct pipe_pool;
 struct policy;
 
+/* Who is told of each connection, so that it can be found out which process made it. */
+struct conn_witness {
+	void (*opened)(void *arg, uint64_t conn, const struct endpoint *src, const struct endpoint *dst);
+	void (*ended)(void *arg, uint64_t conn, int fd); /* takes `fd`, to close it */
+	void *arg;
+};
+
 struct conn_env {
 	struct event_base *base;
 	const struct policy *policy;
@@ -28,6 +35,7 @@ struct conn_env {
 	const struct dns_map *map;
 	struct dns_server *dns;
 	const struct dialer *dialer;
+	struct conn_witness witness;
 	struct pipe_pool *pool;
 	struct addr gate4, gate6;
 	uint8_t *scratch;	 /* TLS_HELLO_MAX bytes, used only within one step */

@@ -26,6 +26,8 @@
 struct dns_server {
 	struct dns_reply_env env;
 	struct dns_tcp *tcp;
+	void (*asked)(void *arg, const struct endpoint *src, const struct endpoint *dst);
+	void *asked_arg;
 	struct event *udp4, *udp6;
 };
 
@@ -106,6 +108,8 @@ static bool serve_one(const struct dns_server *s, int fd)
 	if (endpoint_from_sockaddr((const struct sockaddr *)&d.from, &client.src) < 0)
 		return true;
 	read_destination(&d, &client.dst);
+	if (s->asked)
+		s->asked(s->asked_arg, &client.src, &client.dst);
 	d.iov.iov_base = out;
 	d.iov.iov_len = dns_reply(&s->env, &client, d.data, (size_t)n, out, sizeof(out));
 	if (d.iov.iov_len == 0)
@@ -141,6 +145,8 @@ struct dns_server *dns_server_new(const struct dns_server_config *config)
 	if (!s)
 		return NULL;
 	s->env = (struct dns_reply_env){ .policy = config->policy, .audit = config->audit, .map = config->map };
+	s->asked = config->asked;
+	s->asked_arg = config->asked_arg;
 	s->tcp = dns_tcp_new(config->base, &s->env);
 	s->udp4 = watch(config->base, config->udp4, s);
 	s->udp6 = watch(config->base, config->udp6, s);

@@ -49,6 +49,9 @@ struct dns_server_config {
 	struct audit *audit;
 	struct dns_map *map;
 	int udp4, udp6; /* HANDOFF_UDP4/6; stay the caller's */
+	/* Told of each query over UDP before it is answered; or NULL. */
+	void (*asked)(void *arg, const struct endpoint *src, const struct endpoint *dst);
+	void *asked_arg;
 };
 
 /* Reads both UDP sockets from now on. NULL with errno. */

@@ -8,6 +8,7 @@
 #include "proxy/process/monitor.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,12 +23,15 @@
 #include "base/fdpass.h"
 #include "base/report.h"
 #include "proxy/process/counters.h"
+#include "proxy/process/finder.h"
 
 #define US_PER_S 1000000u
 
 struct run {
 	struct monitor *m;
 	int signal_fd;
+	pid_t finder;	      /* 0: none */
+	int finder_fd;	      /* the finder's end of its socket to the proxy; -1: not made, or given to it */
 	uint64_t deadline_us; /* of the time limit; 0: none */
 	uint64_t kill_us;     /* when the sandbox is ended by force; 0: not yet */
 	int status;	      /* to exit with */
@@ -89,14 +93,66 @@ static void add_note(struct monitor *m, const char *text)
 		m->n_notes++;
 }
 
+/* ---- the finder ---- */
+
+/* Makes the socket between proxy and finder, and gives the proxy its end. Without it no process is named, and the log says so. */
+static void offer_finder(struct run *r)
+{
+	const struct monitor_msg msg = { .type = MONITOR_FINDER };
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return;
+	if (fcntl(pair[0], F_SETFL, O_NONBLOCK) == 0 && fdpass_send(r->m->proxy_fd, &msg, sizeof(msg), pair, 1) == 0)
+		r->finder_fd = pair[1];
+	else
+		close(pair[1]);
+	close(pair[0]);
+}
+
+static void close_finder_fd(struct run *r)
+{
+	if (r->finder_fd >= 0)
+		close(r->finder_fd);
+	r->finder_fd = -1;
+}
+
+static void start_finder(struct run *r, pid_t init, const int fds[static REPORT_FDS])
+{
+	const struct finder_sandbox sandbox = { .init = init, .user = fds[REPORT_USER], .net = fds[REPORT_NET] };
+	pid_t self = getpid();
+
+	if (r->finder_fd < 0 || init <= 0)
+		return;
+	r->finder = fork();
+	if (r->finder == 0)
+		finder_run(r->finder_fd, &sandbox, self);
+	if (r->finder < 0)
+		r->finder = 0;
+	close_finder_fd(r);
+}
+
+/* It holds S's network namespace, so it must be gone before netgate is. */
+static void end_finder(struct run *r)
+{
+	close_finder_fd(r);
+	if (!r->finder)
+		return;
+	kill(r->finder, SIGKILL);
+	while (waitpid(r->finder, NULL, 0) < 0 && errno == EINTR)
+		;
+	r->finder = 0;
+}
+
 /* ---- the launcher's reports ---- */
 
 /* Takes one report. False when there was none. */
 static bool on_report(struct run *r)
 {
 	struct report_msg msg;
+	int fds[REPORT_FDS];
 	size_t n_fds = 0;
-	ssize_t n = fdpass_recv(r->m->report_fd, &msg, sizeof(msg), NULL, 0, &n_fds);
+	ssize_t n = fdpass_recv(r->m->report_fd, &msg, sizeof(msg), fds, REPORT_FDS, &n_fds);
 
 	if (n == -EAGAIN || n == -EINTR)
 		return false;
@@ -108,7 +164,13 @@ static bool on_report(struct run *r)
 		return false;
 	}
 	msg.text[sizeof(msg.text) - 1] = '\0';
+	if (msg.type == REPORT_SANDBOX && n_fds == REPORT_FDS)
+		start_finder(r, msg.value, fds);
+	for (size_t i = 0; i < n_fds; i++)
+		close(fds[i]);
 	switch (msg.type) {
+	case REPORT_SANDBOX:
+		break;
 	case REPORT_NOTE:
 		add_note(r->m, msg.text);
 		break;
@@ -221,6 +283,8 @@ static void reap(struct run *r)
 			launcher_ended(r, status);
 		} else if (pid == r->m->proxy) {
 			proxy_ended(r, status);
+		} else if (pid == r->finder) {
+			r->finder = 0;
 		}
 	}
 }
@@ -264,7 +328,7 @@ static int next_deadline(struct run *r)
 
 int monitor_run(struct monitor *m)
 {
-	struct run r = { .m = m, .status = EXIT_NETGATE, .wait_status = -1 };
+	struct run r = { .m = m, .finder_fd = -1, .status = EXIT_NETGATE, .wait_status = -1 };
 	sigset_t set;
 
 	monitor_signals(&set);
@@ -273,6 +337,7 @@ int monitor_run(struct monitor *m)
 		fail(&r, "signalfd: %s", strerror(errno));
 		end_sandbox(&r);
 	}
+	offer_finder(&r);
 	while (m->launcher || m->proxy) {
 		struct pollfd fds[] = { { .fd = r.signal_fd, .events = POLLIN },
 					{ .fd = m->report_fd, .events = POLLIN },
@@ -287,6 +352,7 @@ int monitor_run(struct monitor *m)
 		if (fds[0].revents)
 			on_signal(&r);
 	}
+	end_finder(&r);
 	close(r.signal_fd);
 	return r.timed_out && r.started ? EXIT_TIMED_OUT : r.status;
 }

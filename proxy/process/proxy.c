@@ -33,6 +33,7 @@
 #include "proxy/conn/pipe_pool.h"
 #include "proxy/dns/dns_map.h"
 #include "proxy/dns/dns_server.h"
+#include "proxy/process/attribution.h"
 #include "proxy/process/isolation.h"
 #include "proxy/process/probe.h"
 #include "proxy/upstream/dial.h"
@@ -55,6 +56,7 @@ struct proxy {
 	struct dns_map *map;
 	struct dns_server *dns;
 	struct drops *drops;
+	struct attribution *attribution;
 	struct probe *probe;
 	struct listener *listener;
 	struct conn_env env;
@@ -113,6 +115,7 @@ static void drain(struct proxy *p)
 		event_base_loop(p->base, EVLOOP_ONCE);
 	}
 	conn_end_all(&p->env);
+	attribution_finish(p->attribution);
 	drops_flush(p->drops);
 }
 
@@ -135,8 +138,8 @@ static void on_monitor(evutil_socket_t fd, short what, void *arg)
 	struct proxy *p = arg;
 	struct monitor_msg msg;
 	size_t n_fds = 0;
-	int log_fd = -1;
-	ssize_t n = fdpass_recv((int)fd, &msg, sizeof(msg), &log_fd, 1, &n_fds);
+	int fd_in = -1;
+	ssize_t n = fdpass_recv((int)fd, &msg, sizeof(msg), &fd_in, 1, &n_fds);
 
 	(void)what;
 	if (n == -EAGAIN || n == -EINTR)
@@ -148,16 +151,35 @@ static void on_monitor(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	if (msg.type == MONITOR_REOPEN && n_fds == 1) {
-		audit_reopen(p->audit, log_fd);
+		audit_reopen(p->audit, fd_in);
+		return;
+	}
+	if (msg.type == MONITOR_FINDER && n_fds == 1) {
+		attribution_use(p->attribution, fd_in);
 		return;
 	}
 	if (n_fds > 0)
-		close(log_fd);
+		close(fd_in);
 	if (msg.type == MONITOR_FINISH)
 		p->wait_status = msg.status;
 	else if (msg.type == MONITOR_COUNTED && p->armed)
 		finish_with_counters(p, &msg);
 	event_base_loopbreak(p->base);
+}
+
+static void on_connection(void *arg, uint64_t conn, const struct endpoint *src, const struct endpoint *dst)
+{
+	attribution_tcp(arg, conn, src, dst);
+}
+
+static void on_connection_end(void *arg, uint64_t conn, int fd)
+{
+	attribution_close(arg, conn, fd);
+}
+
+static void on_query(void *arg, const struct endpoint *src, const struct endpoint *dst)
+{
+	attribution_udp(arg, src, dst);
 }
 
 /* The launcher's probes came back right: put the policy in force, and only then let the command start. */
@@ -171,6 +193,8 @@ static int arm(struct proxy *p)
 		.map = p->map,
 		.udp4 = p->gate[HANDOFF_UDP4],
 		.udp6 = p->gate[HANDOFF_UDP6],
+		.asked = on_query,
+		.asked_arg = p->attribution,
 	};
 
 	probe_free(p->probe);
@@ -263,6 +287,7 @@ static int make_doors(struct proxy *p)
 	struct conn_env *env = &p->env;
 
 	p->map = dns_map_new();
+	p->attribution = attribution_new(p->base, p->audit);
 	p->dialer = (struct dialer){ .base = p->base,
 				     .resolver = p->resolver,
 				     .guard = p->guard,
@@ -276,14 +301,16 @@ static int make_doors(struct proxy *p)
 				  .pool = pipe_pool_new(),
 				  .scratch = malloc(TLS_HELLO_MAX),
 				  .head = malloc(sizeof(struct http1_head)),
+				  .witness = { on_connection, on_connection_end, p->attribution },
 				  .next_id = 1 };
 	LIST_INIT(&env->conns);
 	p->listener = listener_new(env, p->gate[HANDOFF_TCP4], p->gate[HANDOFF_TCP6]);
 	p->probe = probe_new(p->base, p->gate[HANDOFF_UDP4], p->gate[HANDOFF_UDP6], p->nonce);
 	p->handoff_ev = event_new(p->base, p->handoff_fd, EV_READ | EV_PERSIST, on_handoff, p);
 	p->monitor_ev = event_new(p->base, p->config->monitor_fd, EV_READ | EV_PERSIST, on_monitor, p);
-	if (!p->map || !env->pool || !env->scratch || !env->head || !p->listener || !p->probe || !p->handoff_ev ||
-	    !p->monitor_ev || event_add(p->handoff_ev, NULL) < 0 || event_add(p->monitor_ev, NULL) < 0)
+	if (!p->map || !p->attribution || !env->pool || !env->scratch || !env->head || !p->listener || !p->probe ||
+	    !p->handoff_ev || !p->monitor_ev || event_add(p->handoff_ev, NULL) < 0 ||
+	    event_add(p->monitor_ev, NULL) < 0)
 		return -1;
 	listener_probe(p->listener, p->nonce);
 	return 0;
@@ -298,6 +325,7 @@ static void tear_down(struct proxy *p)
 		dns_server_free(p->dns);
 	listener_free(p->listener);
 	probe_free(p->probe);
+	attribution_free(p->attribution);
 	if (p->handoff_ev)
 		event_free(p->handoff_ev);
 	if (p->monitor_ev)

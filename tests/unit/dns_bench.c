@@ -148,7 +148,7 @@ int bench_set_up(void **state)
 	f->env = (struct dns_reply_env){ f->policy, &f->audit, dns_map_new() };
 	f->udp4 = bind_udp(AF_INET, &f->port4);
 	f->udp6 = bind_udp(AF_INET6, &f->port6);
-	config = (struct dns_server_config){ f->base, f->policy, &f->audit, f->env.map, f->udp4, f->udp6 };
+	config = (struct dns_server_config){ f->base, f->policy, &f->audit, f->env.map, f->udp4, f->udp6, NULL, NULL };
 	f->server = dns_server_new(&config);
 	assert_non_null(f->server);
 	*state = f;

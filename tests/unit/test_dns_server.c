@@ -338,7 +338,7 @@ static void test_tcp_limit(void **state)
 	for (int i = 0; i < DNS_TCP_CLIENTS_MAX; i++)
 		close(fds[i]);
 	f->server = dns_server_new(
-		&(struct dns_server_config){ f->base, f->policy, &f->audit, f->env.map, f->udp4, f->udp6 });
+		&(struct dns_server_config){ f->base, f->policy, &f->audit, f->env.map, f->udp4, f->udp6, NULL, NULL });
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bench_set_up, bench_tear_down)

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The finder; its place and its isolation are described in the header. */
+#include "proxy/process/finder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/capability.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "proxy/process/sockdiag.h"
+
+#define FINDER_NAME  "netgate-finder" /* at most 15 bytes: what ps shows */
+#define FINDER_LINK  "eth0"	      /* the sandbox's link, to which a socket may be bound */
+#define FINDER_TRIES 2		      /* a process that is born during a search may be missed by it */
+#define NOBODY	     65534
+
+struct finder {
+	int fd, proc_fd, diag_fd;
+	pid_t init;
+	uint32_t ifindex, seq;
+	struct procfs_memory memory;
+};
+
+/* ---- isolation ---- */
+
+/* The kernel forgets this when credentials change, hence called after each change. */
+static bool die_with(pid_t parent)
+{
+	return prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 && getppid() == parent;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* Standard streams to /dev/null, and nothing else open but these. */
+static bool keep_only(int *fds, size_t n)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	unsigned next = 3;
+
+	for (int i = 0; i < 3; i++)
+		if (null < 0 || dup2(null, i) < 0)
+			return false;
+	qsort(fds, n, sizeof(*fds), by_number);
+	for (size_t i = 0; i < n; i++) {
+		if (fds[i] < 3)
+			return false;
+		if ((unsigned)fds[i] > next)
+			close_range(next, (unsigned)fds[i] - 1, 0);
+		next = (unsigned)fds[i] + 1;
+	}
+	close_range(next, ~0u, 0);
+	return true;
+}
+
+/* Returns whether it took no other user namespace: *privileged. */
+static bool enter(const struct finder_sandbox *s, bool *privileged)
+{
+	*privileged = setns(s->net, CLONE_NEWNET) == 0;
+	if (!*privileged && (setns(s->user, CLONE_NEWUSER) < 0 || setns(s->net, CLONE_NEWNET) < 0))
+		return false;
+	close(s->user);
+	close(s->net);
+	return true;
+}
+
+/* CAP_SYS_PTRACE: the links in /proc/PID; CAP_DAC_READ_SEARCH: the descriptors of a process that made itself not dumpable. */
+static bool keep_two_capabilities(void)
+{
+	static const cap_value_t keep[] = { CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH };
+	cap_t caps = cap_init();
+	bool ok = caps && cap_set_flag(caps, CAP_PERMITTED, 2, keep, CAP_SET) == 0 &&
+		  cap_set_flag(caps, CAP_EFFECTIVE, 2, keep, CAP_SET) == 0 && cap_set_proc(caps) == 0;
+
+	cap_free(caps);
+	return ok;
+}
+
+static bool give_up(bool privileged)
+{
+	const struct rlimit no_core = { 0, 0 };
+
+	if (chdir("/proc") < 0 || chroot(".") < 0)
+		return false;
+	if (privileged && geteuid() == 0 &&
+	    (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 || setgroups(0, NULL) < 0 ||
+	     setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0))
+		return false;
+	return keep_two_capabilities() && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	       prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 && setrlimit(RLIMIT_CORE, &no_core) == 0;
+}
+
+static bool filter_calls(void)
+{
+	static const int calls[] = { SCMP_SYS(read),	    SCMP_SYS(readlinkat), SCMP_SYS(getdents64),
+				     SCMP_SYS(close),	    SCMP_SYS(sendto),	  SCMP_SYS(sendmsg),
+				     SCMP_SYS(recvfrom),    SCMP_SYS(recvmsg),	  SCMP_SYS(exit_group),
+				     SCMP_SYS(rt_sigreturn) };
+	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
+	int r = ctx ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls) && r == 0; i++)
+		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, calls[i], 0);
+	/* For reading, and nothing that makes or cuts a file. */
+	if (r == 0)
+		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1,
+				     SCMP_A2(SCMP_CMP_MASKED_EQ,
+					     O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY), O_RDONLY));
+	if (r == 0)
+		r = seccomp_load(ctx);
+	if (ctx)
+		seccomp_release(ctx);
+	return r == 0;
+}
+
+/* ---- look-ups ---- */
+
+int finder_request_ok(const struct finder_request *r)
+{
+	uint8_t family = r->src.addr.family;
+
+	return (r->protocol == IPPROTO_TCP || r->protocol == IPPROTO_UDP) && (family == ADDR_V4 || family == ADDR_V6) &&
+	       family == r->dst.addr.family && r->src.port != 0 && r->dst.port != 0;
+}
+
+static enum finder_result find(struct finder *f, const struct finder_request *req, struct procfs_process *out)
+{
+	const struct sockdiag_query q = {
+		.protocol = req->protocol, .local = req->src, .remote = req->dst, .ifindex = f->ifindex, .seq = ++f->seq
+	};
+	uint32_t inode = 0;
+	int r = sockdiag_inode(f->diag_fd, &q, &inode);
+
+	if (r < 0)
+		return r == -ENOENT ? FINDER_GONE : FINDER_FAILED;
+	r = -ENOENT;
+	for (int i = 0; i < FINDER_TRIES && r == -ENOENT; i++)
+		r = procfs_find_socket(f->proc_fd, f->init, inode, &f->memory, out);
+	switch (r) {
+	case 0:
+		return FINDER_FOUND;
+	case -EACCES:
+		return FINDER_HIDDEN;
+	case -E2BIG:
+		return FINDER_TOO_MANY;
+	default:
+		return FINDER_GONE;
+	}
+}
+
+static void serve(struct finder *f)
+{
+	static struct finder_answer answer;
+	struct finder_request req;
+
+	while (recv(f->fd, &req, sizeof(req), MSG_TRUNC) == sizeof(req) && finder_request_ok(&req)) {
+		memset(&answer, 0, sizeof(answer));
+		answer.tag = req.tag;
+		answer.result = find(f, &req, &answer.process);
+		if (send(f->fd, &answer, sizeof(answer), MSG_NOSIGNAL) < 0)
+			return;
+	}
+}
+
+_Noreturn void finder_run(int fd, const struct finder_sandbox *s, pid_t parent)
+{
+	int keep[] = { fd, s->user, s->net };
+	struct finder f = { .fd = fd, .init = s->init };
+	bool privileged;
+
+	prctl(PR_SET_NAME, FINDER_NAME, 0, 0, 0);
+	if (!die_with(parent) || !keep_only(keep, 3) || !enter(s, &privileged) || !die_with(parent))
+		_exit(1);
+	f.proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	f.diag_fd = sockdiag_open();
+	f.ifindex = if_nametoindex(FINDER_LINK);
+	if (f.proc_fd < 0 || f.diag_fd < 0 || !give_up(privileged) || !die_with(parent) || !filter_calls())
+		_exit(1);
+	serve(&f);
+	_exit(0);
+}

@@ -5,7 +5,8 @@
 
 #include <stdint.h>
 
-#define CLOCK_WALL_STRLEN 28 /* "2026-05-04T10:11:12.123456Z" and the NUL */
+#define US_PER_S	  1000000u /* microseconds a second */
+#define CLOCK_WALL_STRLEN 28	   /* "2026-05-04T10:11:12.123456Z" and the NUL */
 
 /* Microseconds of CLOCK_MONOTONIC. */
 uint64_t clock_mono_us(void);

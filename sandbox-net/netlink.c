@@ -209,8 +209,11 @@ static int wait_until(struct netlink *nl, int group, int (*check)(struct netlink
 	if (r)
 		return r;
 	while ((r = check(nl, arg)) == 0) {
-		r = wait_event(&events, until);
-		if (r)
+		uint64_t look = clock_mono_us() + NETLINK_LOOK_MS * 1000;
+
+		/* The event can come before what it tells of, and be the last one: so look again now and then. */
+		r = wait_event(&events, look < until ? look : until);
+		if (r && (r != -ETIMEDOUT || clock_mono_us() >= until))
 			return r;
 	}
 	return r < 0 ? r : 0;

@@ -12,6 +12,7 @@
 #include "base/addr.h"
 
 #define NETLINK_WAIT_MS 2000
+#define NETLINK_LOOK_MS 5 /* between two looks while an event is awaited */
 #define NETLINK_MAC	6
 #define NETLINK_REQUEST 1024 /* bytes; no request of ours comes near */
 

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 
-#define US_PER_S    1000000u
 #define JOB_LEN_MAX 64
 
 enum {

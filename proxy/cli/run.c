@@ -20,6 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/tell.h"
 #include "base/version.h"
 #include "proxy/cli/commands.h"
 #include "proxy/cli/log_open.h"
@@ -37,9 +38,10 @@ struct job {
 	struct policy *policy;
 	struct log_place log;
 	char name[JOB_MAX];
-	int handoff[2];	  /* launcher, proxy */
-	int report[2];	  /* launcher, monitor */
-	int control[2];	  /* proxy, monitor */
+	int handoff[2]; /* launcher, proxy */
+	int report[2];	/* launcher, monitor */
+	int control[2]; /* proxy, monitor */
+	int tell_fd;
 	sigset_t signals; /* the mask that the command gets */
 };
 
@@ -115,6 +117,9 @@ static void exec_launcher(struct job *j, const char *path, size_t n_command)
 	argv[n++] = (char *)"--";
 	for (size_t i = 0; i < n_command; i++)
 		argv[n++] = j->options.command[i];
+	/* With the log on standard output, the command must not be able to write records of its own there. */
+	if (!j->log.path[0] && dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		return;
 	fcntl(j->handoff[0], F_SETFD, 0);
 	fcntl(j->report[0], F_SETFD, 0);
 	execv(path, argv);
@@ -178,7 +183,7 @@ static void keep_only(int *fds, size_t n)
 
 static int proxy_main(struct job *j, const struct proxy_config *config)
 {
-	int keep[] = { j->handoff[1], j->control[0], j->log.fd };
+	int keep[] = { j->handoff[1], j->control[0], j->log.fd, j->tell_fd };
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
@@ -200,6 +205,7 @@ static pid_t start_proxy(struct job *j, struct err *err)
 		.log_fd = j->log.fd,
 		.handoff_fd = j->handoff[1],
 		.monitor_fd = j->control[0],
+		.tell_fd = j->tell_fd,
 		.verbose = j->options.verbose,
 		.summary = !j->options.quiet,
 	};
@@ -241,6 +247,7 @@ static int run_roles(struct job *j, struct err *err)
 	sigset_t taken;
 	int status;
 
+	j->tell_fd = m.tell_fd = tell_open();
 	if (make_sockets(j, err) < 0)
 		return command_fail(EXIT_NETGATE, err);
 	monitor_signals(&taken);
@@ -262,11 +269,11 @@ static int run_roles(struct job *j, struct err *err)
 	status = monitor_run(&m);
 	for (int i = 0; i < m.n_notes; i++) {
 		if (!j->options.quiet)
-			fprintf(stderr, "netgate: note: %s\n", m.notes[i]);
+			tell(j->tell_fd, "note: %s", m.notes[i]);
 		free(m.notes[i]);
 	}
 	if (!j->options.quiet && j->log.path[0])
-		fprintf(stderr, "netgate: log: %s%s%s\n", j->log.path, m.head[0] ? "  head: " : "", m.head);
+		tell(j->tell_fd, "log: %s%s%s", j->log.path, m.head[0] ? "  head: " : "", m.head);
 	return status;
 }
 

@@ -3,12 +3,12 @@
 #include "proxy/conn/conn.h"
 
 #include <errno.h>
-#include <linux/sockios.h>
+
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
+
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -18,9 +18,6 @@
 #include "proxy/upstream/dial.h"
 #include "rules/match.h"
 #include "rules/policy.h"
-
-#define US_PER_S     1000000u
-#define DRAIN_ACK_US 5000u /* between two looks at whether the client acknowledged everything */
 
 /* Bit `to` of [from]: which changes of state are legal. */
 static const uint8_t legal[] = {
@@ -38,12 +35,17 @@ void conn_set_state(struct conn *c, enum conn_state state)
 	c->state = (uint8_t)state;
 }
 
-void conn_deadline(struct conn *c, uint64_t us)
+void conn_arm(struct conn *c, uint64_t us)
 {
 	const struct timeval tv = { .tv_sec = (time_t)(us / US_PER_S), .tv_usec = (suseconds_t)(us % US_PER_S) };
 
-	c->deadline_us = clock_mono_us() + us;
 	event_add(&c->timer_ev, &tv);
+}
+
+void conn_deadline(struct conn *c, uint64_t us)
+{
+	c->deadline_us = clock_mono_us() + us;
+	conn_arm(c, us);
 }
 
 /* ---- event interest: one pure function of the state ---- */
@@ -210,119 +212,6 @@ enum step conn_dial(struct conn *c, const struct verdict *verdict)
 	return c->dial ? STEP_WAIT : STEP_CLOSE;
 }
 
-/* ---- decisions ---- */
-
-static struct verdict record(struct conn *c, const struct conn_seen *seen, const struct request *request,
-			     struct verdict verdict)
-{
-	const struct audit_decision rec = {
-		.conn = c->id,
-		.door = DOOR_TRANSPARENT,
-		.src = c->src,
-		.dst = c->dst,
-		.request = request,
-		.verdict = &verdict,
-		.raw_name = seen->raw_name,
-		.raw_name_len = seen->raw_name_len,
-		.alpn = seen->alpn,
-		.ech = seen->ech,
-		.method = seen->method,
-		.method_len = seen->method_len,
-		.path = seen->path,
-		.path_len = seen->path_len,
-	};
-
-	c->decided = true;
-	c->proto = (uint8_t)seen->proto;
-	if (audit_decision(c->env->audit, &rec) < 0)
-		return (struct verdict){ .allow = false, .reason = REASON_LOG_UNAVAILABLE };
-	return verdict;
-}
-
-static struct request request_of(const struct conn *c, const struct conn_seen *seen)
-{
-	struct request r = { .proto = seen->proto, .port = c->dst.port, .dst = c->dst.addr };
-
-	r.names[NAME_FROM_SNI] = seen->sni;
-	r.names[NAME_FROM_HOST] = seen->host;
-	r.names[NAME_FROM_DNS] = c->dns_name;
-	return r;
-}
-
-struct verdict conn_decide(struct conn *c, const struct conn_seen *seen)
-{
-	struct request request = request_of(c, seen);
-	struct verdict verdict = match(c->env->policy, &request);
-
-	/*
-	 * An address rule lets any name pass to its address: where the client
-	 * chose a real address that a rule allows, only a deny rule can object to
-	 * the name in its bytes.
-	 */
-	if (!verdict.allow && !c->dns_name && (seen->sni || seen->host) &&
-	    (verdict.reason == REASON_NOT_ALLOWED || verdict.reason == REASON_PORT_NOT_ALLOWED)) {
-		const struct request bare = { .proto = seen->proto, .port = c->dst.port, .dst = c->dst.addr };
-		struct verdict by_addr = match(c->env->policy, &bare);
-
-		if (by_addr.allow && by_addr.reason == REASON_RULE)
-			verdict = by_addr;
-	}
-	return record(c, seen, &request, verdict);
-}
-
-struct verdict conn_refuse(struct conn *c, const struct conn_seen *seen, enum reason reason)
-{
-	struct request request = request_of(c, seen);
-	struct verdict verdict = { .allow = false, .reason = reason };
-
-	for (int i = 0; i < NAME_FROM_COUNT && !verdict.host; i++) {
-		verdict.host = request.names[i];
-		verdict.name_from = (enum name_from)i;
-	}
-	return record(c, seen, &request, verdict);
-}
-
-/* ---- DRAIN ---- */
-
-enum step conn_drain(struct conn *c)
-{
-	conn_set_state(c, CONN_DRAIN);
-	bytes_free(&c->in);
-	conn_deadline(c, (uint64_t)CONN_DRAIN_S * US_PER_S);
-	return STEP_AGAIN;
-}
-
-static enum step drain_step(struct conn *c)
-{
-	const struct timeval soon = { .tv_usec = DRAIN_ACK_US };
-	uint8_t discard[4096];
-	uint64_t none = 0;
-	enum flow_result r = flow_run(&c->down, c->env->pool, &none);
-	int unacked = 0;
-	ssize_t n;
-
-	if (r == FLOW_WAIT_WRITE)
-		return STEP_WAIT;
-	if (r == FLOW_TO_ERROR)
-		return STEP_CLOSE;
-	if (!c->client_shut && shutdown(c->client_fd, SHUT_WR) < 0)
-		return STEP_CLOSE;
-	c->client_shut = true;
-	for (int i = 0; i < 16 && !c->client_eof; i++) {
-		n = recv(c->client_fd, discard, sizeof(discard), MSG_DONTWAIT);
-		if (n < 0)
-			return errno == EAGAIN || errno == EINTR ? STEP_WAIT : STEP_CLOSE;
-		c->client_eof = n == 0;
-	}
-	if (!c->client_eof)
-		return STEP_WAIT;
-	/* With SO_LINGER {1,0}, close() would throw away what is not acknowledged yet. */
-	if (ioctl(c->client_fd, SIOCOUTQ, &unacked) < 0 || unacked == 0)
-		return STEP_CLOSE;
-	event_add(&c->timer_ev, &soon);
-	return STEP_WAIT;
-}
-
 /* ---- driving ---- */
 
 static enum step step(struct conn *c)
@@ -342,6 +231,16 @@ static enum step step(struct conn *c)
 	return STEP_CLOSE;
 }
 
+/* Only bytes that moved count against the idle limit, not events. */
+static void note_activity(struct conn *c)
+{
+	uint64_t moved = c->up.sent + c->up.received + c->down.sent + c->down.received;
+
+	if (moved != c->moved)
+		c->active_us = clock_mono_us();
+	c->moved = moved;
+}
+
 /* Runs the connection until it waits, and frees it when it is over. The connection must not be used afterwards. */
 static void conn_run(struct conn *c)
 {
@@ -351,6 +250,7 @@ static void conn_run(struct conn *c)
 	do
 		s = step(c);
 	while (s == STEP_AGAIN);
+	note_activity(c);
 	if (s == STEP_WAIT) {
 		conn_interest(c, &client, &upstream);
 		if (set_mask(c, &c->client_ev, c->client_fd, &c->client_mask, client) == 0 &&
@@ -365,7 +265,6 @@ static void on_event(evutil_socket_t fd, short what, void *arg)
 	struct conn *c = arg;
 
 	(void)fd, (void)what;
-	c->active_us = clock_mono_us();
 	conn_run(c);
 }
 
@@ -378,16 +277,20 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	bool idling = (c->state == CONN_TUNNEL && !tunnel_holds(c)) || (c->state == CONN_HTTP && !http_holds(c));
 
 	(void)fd, (void)what;
-	if (idling) {
-		if (now < idle_end) {
-			conn_deadline(c, idle_end - now);
-			return;
-		}
-		conn_end_leg(c, CLOSE_IDLE, true);
-		conn_free(c);
+	if (now < c->deadline_us) {
+		/* The loop's clock is a little behind ours; and DRAIN looks in between. */
+		if (c->state == CONN_DRAIN)
+			conn_run(c);
+		else
+			conn_arm(c, c->deadline_us - now);
 		return;
 	}
-	if (c->state == CONN_DRAIN && now >= c->deadline_us) {
+	if (idling && now < idle_end) {
+		conn_deadline(c, idle_end - now);
+		return;
+	}
+	if (idling || c->state == CONN_DRAIN) {
+		conn_end_leg(c, CLOSE_IDLE, true);
 		conn_free(c);
 		return;
 	}
@@ -398,7 +301,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 static enum step first_look(struct conn *c)
 {
 	const struct conn_seen nothing = { .proto = PROTO_ANY };
-	const struct request request = request_of(c, &nothing);
+	const struct request request = conn_request(c, &nothing);
 	bool web = c->dst.port == 443 || c->dst.port == 80;
 	struct verdict v = match(c->env->policy, &request);
 
@@ -485,12 +388,18 @@ bool conn_any_pending(const struct conn_env *env)
 	return false;
 }
 
+static bool delivered(const struct conn *c)
+{
+	return c->state == CONN_HTTP ? http_delivered(c) : c->up_done && !flow_pending(&c->up);
+}
+
 void conn_end_all(struct conn_env *env)
 {
 	struct conn *c;
 
 	while ((c = LIST_FIRST(&env->conns))) {
-		conn_end_leg(c, CLOSE_JOB_ENDED, true);
+		/* What was sent whole is the kernel's to deliver; what was cut must not look whole. */
+		conn_end_leg(c, CLOSE_JOB_ENDED, !delivered(c));
 		conn_free(c);
 	}
 }

@@ -40,10 +40,11 @@
 struct dial;
 struct http_session;
 
-#define CONN_HELLO_S  10    /* total, from accept to a complete hello; and for each HTTP head */
-#define CONN_IDLE_S   3600  /* nothing moved either way */
-#define CONN_DRAIN_S  5	    /* for the client to take the last bytes and close */
-#define CONN_PEEK_MAX 65536 /* bytes of a client's first flight that are held until it is clear what they are */
+#define CONN_HELLO_S	  10	/* total, from accept to a complete hello; and for each HTTP head */
+#define CONN_IDLE_S	  3600	/* nothing moved either way */
+#define CONN_DRAIN_S	  5	/* for the client to close when it has everything */
+#define CONN_PEEK_WORD_MS 1000	/* how long a first word that begins no HTTP request is held */
+#define CONN_PEEK_MAX	  65536 /* bytes of a client's first flight that are held until it is clear what they are */
 #define CONN_AUDIT_SNIFF_MS \
 	500 /* audit mode: how long a connection without a rule may stay silent before its address decides */
 
@@ -60,6 +61,9 @@ struct conn {
 	const struct name *dns_name; /* whose synthetic address `dst` is; NULL: another address */
 	struct name host;	     /* of the present leg; len 0: an address rule */
 	uint64_t leg_up, leg_down;   /* flow counters when the leg began */
+	uint64_t moved;		     /* sum of the flow counters when last looked at: activity */
+	uint64_t undelivered;	     /* DRAIN: bytes that the client has not acknowledged, when last looked at */
+	uint64_t look_us;	     /* DRAIN: until the next look */
 	struct event client_ev, upstream_ev, timer_ev;
 	int client_fd, upstream_fd; /* -1: none */
 	short client_mask, upstream_mask;
@@ -100,6 +104,9 @@ void conn_set_state(struct conn *c, enum conn_state state);
  */
 struct verdict conn_decide(struct conn *c, const struct conn_seen *seen);
 
+/* The request that match() is asked about. Borrows from both. */
+struct request conn_request(const struct conn *c, const struct conn_seen *seen);
+
 /* Records a denial that needs no policy. */
 struct verdict conn_refuse(struct conn *c, const struct conn_seen *seen, enum reason reason);
 
@@ -121,8 +128,12 @@ enum step conn_drain(struct conn *c);
 /* (Re-)starts the deadline, `us` from now. */
 void conn_deadline(struct conn *c, uint64_t us);
 
+/* Runs the connection again in `us`, without a change of the deadline. */
+void conn_arm(struct conn *c, uint64_t us);
+
 /* The steps of the states that have a file of their own. */
 enum step hello_step(struct conn *c);
+enum step drain_step(struct conn *c);
 enum step tunnel_step(struct conn *c);
 /* True while the client's first bytes are held back because it is not clear yet what they are. */
 bool tunnel_holds(const struct conn *c);
@@ -135,6 +146,8 @@ enum step http_connected(struct conn *c);
 void http_free(struct http_session *h);
 /* True while a request head has begun and is not complete. */
 bool http_holds(const struct conn *c);
+/* True when all requests were sent whole, so that upstream may go on with them when we are gone. */
+bool http_delivered(const struct conn *c);
 /* What HTTP waits for, as EV_READ and EV_WRITE. */
 void http_interest(const struct conn *c, short *client, short *upstream);
 

@@ -28,26 +28,7 @@
 
 #include "base/clock.h"
 #include "proxy/conn/conn.h"
-#include "proxy/conn/pump.h"
-
-#define HTTP_READ   16384
-#define US_PER_S    1000000u
-#define METHOD_KEEP 16
-
-enum phase { PHASE_HEAD, PHASE_EXCHANGE };
-
-struct http_session {
-	struct bytes rin; /* from upstream, not framed yet */
-	struct http1_body req, res;
-	uint8_t phase;
-	bool keep;		  /* both sides keep the connection after this exchange */
-	bool res_final;		  /* the final response head went to the client */
-	bool up_dead;		  /* upstream takes no more of the request */
-	bool websocket;		  /* the request asks for it */
-	size_t scanned;		  /* bytes of `in` in which no end of a head was found */
-	char method[METHOD_KEEP]; /* decides how the response is framed; a longer one frames like any other */
-	size_t method_len;
-};
+#include "proxy/conn/http.h"
 
 void http_free(struct http_session *h)
 {
@@ -55,6 +36,12 @@ void http_free(struct http_session *h)
 		return;
 	bytes_free(&h->rin);
 	free(h);
+}
+
+/* While the answer is awaited, the client is read on, a little: to notice that it is gone. */
+bool http_wants_ahead(const struct conn *c)
+{
+	return !c->http->client_fin && bytes_len(&c->in) < HTTP_AHEAD;
 }
 
 void http_interest(const struct conn *c, short *client, short *upstream)
@@ -69,10 +56,11 @@ void http_interest(const struct conn *c, short *client, short *upstream)
 	if (h->phase == PHASE_HEAD) {
 		if (down_free)
 			*client |= EV_READ;
-		*upstream |= EV_READ; /* to notice when it closes */
+		if (down_free)
+			*upstream |= EV_READ; /* to notice when it closes */
 		return;
 	}
-	if (!h->req.done && !h->up_dead && !flow_pending(&c->up))
+	if (h->req.done ? http_wants_ahead(c) : !h->up_dead && !flow_pending(&c->up))
 		*client |= EV_READ;
 	if (down_free)
 		*upstream |= EV_READ;
@@ -81,6 +69,11 @@ void http_interest(const struct conn *c, short *client, short *upstream)
 bool http_holds(const struct conn *c)
 {
 	return c->http->phase == PHASE_HEAD && bytes_len(&c->in) > 0;
+}
+
+bool http_delivered(const struct conn *c)
+{
+	return c->http->phase == PHASE_HEAD || (c->http->req.done && !flow_pending(&c->up));
 }
 
 enum step http_begin(struct conn *c)
@@ -95,7 +88,7 @@ enum step http_begin(struct conn *c)
 
 /* ---- HEAD ---- */
 
-static enum step refuse(struct conn *c, const struct conn_seen *seen, enum reason reason)
+enum step http_refuse(struct conn *c, const struct conn_seen *seen, enum reason reason)
 {
 	const struct verdict v = conn_refuse(c, seen, reason);
 
@@ -125,7 +118,9 @@ static enum step forward(struct conn *c, const struct http1_head *head)
 	h->method_len = head->method.len < METHOD_KEEP ? head->method.len : 0;
 	memcpy(h->method, head->method.p, h->method_len);
 	h->keep = head->keep_alive;
-	h->websocket = head->upgrade;
+	h->client_closes = !head->keep_alive;
+	h->client_fin = false;
+	h->websocket = head->upgrade && http1_text_is(head->upgrade_to, "websocket");
 	h->res_final = false;
 	h->res = (struct http1_body){ 0 };
 	http1_body_begin(&h->req, head);
@@ -163,6 +158,8 @@ static enum reason look_at_host(const struct conn *c, const struct http1_head *h
 
 	if (http1_text_is(head->method, "connect"))
 		return REASON_HTTP_MALFORMED; /* a proxy request, and no proxy was spoken to */
+	if (head->upgrade && !http1_text_is(head->upgrade_to, "websocket"))
+		return REASON_UPGRADE;
 	if (head->has_port && head->port != c->dst.port)
 		return REASON_HOST_MISMATCH;
 	if (!head->has_host)
@@ -177,8 +174,6 @@ static enum reason look_at_host(const struct conn *c, const struct http1_head *h
 		return REASON_BAD_NAME;
 	}
 	seen->host = host;
-	if (head->upgrade && !http1_text_is(head->upgrade_to, "websocket"))
-		return REASON_UPGRADE;
 	return REASON_NONE;
 }
 
@@ -196,7 +191,7 @@ static enum step judge(struct conn *c, const struct http1_head *head)
 	struct verdict v;
 
 	if (reason != REASON_NONE)
-		return refuse(c, &seen, reason);
+		return http_refuse(c, &seen, reason);
 	v = conn_decide(c, &seen);
 	if (!v.allow) {
 		conn_end_leg(c, CLOSE_DENIED, false);
@@ -230,7 +225,7 @@ static enum step client_ended(struct conn *c)
 	const struct conn_seen seen = { .proto = PROTO_HTTP };
 
 	if (bytes_len(&c->in) > 0)
-		return refuse(c, &seen, REASON_HTTP_MALFORMED);
+		return http_refuse(c, &seen, REASON_HTTP_MALFORMED);
 	conn_end_leg(c, CLOSE_CLIENT, false);
 	return conn_drain(c);
 }
@@ -247,7 +242,7 @@ static enum step head_step(struct conn *c)
 		conn_end_leg(c, CLOSE_CLIENT_RESET, true);
 		return STEP_CLOSE;
 	}
-	if (flow_pending(&c->down))
+	if (flow_pending(&c->down) && !(http_holds(c) && clock_mono_us() >= c->deadline_us))
 		return STEP_WAIT;
 	if (upstream_gone(c)) {
 		conn_end_leg(c, CLOSE_UPSTREAM, false);
@@ -261,14 +256,15 @@ static enum step head_step(struct conn *c)
 			case PARSE_OK:
 				return judge(c, head);
 			case PARSE_BAD:
-				return refuse(c, &seen,
-					      error == HTTP1_ERROR_HOST ? REASON_HOST_MISMATCH : REASON_HTTP_MALFORMED);
+				return http_refuse(c, &seen,
+						   error == HTTP1_ERROR_HOST ? REASON_HOST_MISMATCH
+									     : REASON_HTTP_MALFORMED);
 			case PARSE_MORE:
 				break;
 			}
 		}
 		if (bytes_len(&c->in) > 0 && clock_mono_us() >= c->deadline_us)
-			return refuse(c, &seen, REASON_HELLO_TIMEOUT);
+			return http_refuse(c, &seen, REASON_HELLO_TIMEOUT);
 		n = bytes_recv(&c->in, c->client_fd, HTTP_READ, HTTP1_HEAD_MAX);
 		if (n == -EAGAIN)
 			return STEP_WAIT;
@@ -283,191 +279,7 @@ static enum step head_step(struct conn *c)
 	}
 }
 
-/* ---- EXCHANGE ---- */
-
-/* The client broke the framing of its own body: upstream must not take what it got for a whole request. */
-static enum step bad_body(struct conn *c)
-{
-	const struct conn_seen seen = { .proto = PROTO_HTTP };
-
-	if (c->http->res_final) {
-		(void)conn_refuse(c, &seen, REASON_HTTP_MALFORMED);
-		conn_end_leg(c, CLOSE_HTTP_MALFORMED, true);
-		return STEP_CLOSE;
-	}
-	return refuse(c, &seen, REASON_HTTP_MALFORMED);
-}
-
-static enum step run_request(struct conn *c)
-{
-	struct http_session *h = c->http;
-
-	if (h->up_dead)
-		return STEP_WAIT;
-	switch (pump(&c->up, &c->in, &h->req, c->env->pool)) {
-	case PUMP_BAD:
-		return bad_body(c);
-	case PUMP_EOF:
-		conn_end_leg(c, CLOSE_CLIENT, true);
-		return STEP_CLOSE;
-	case PUMP_FROM_ERROR:
-		conn_end_leg(c, CLOSE_CLIENT_RESET, true);
-		return STEP_CLOSE;
-	case PUMP_TO_ERROR:
-		/* It may have answered before it closed. */
-		h->up_dead = true;
-		h->keep = false;
-		break;
-	default:
-		break;
-	}
-	return STEP_WAIT;
-}
-
-/* 101 to a WebSocket request: from here on both sides' bytes are opaque. */
-static enum step become_tunnel(struct conn *c)
-{
-	struct http_session *h = c->http;
-	size_t rest = bytes_len(&c->in);
-
-	if (bytes_append(&c->down.head, bytes_data(&h->rin), bytes_len(&h->rin), HTTP1_HEAD_MAX * 2) < 0 ||
-	    (rest > 0 && bytes_append(&c->up.head, bytes_data(&c->in), rest, HTTP1_HEAD_MAX * 2) < 0))
-		return STEP_CLOSE;
-	bytes_free(&c->in);
-	http_free(h);
-	c->http = NULL;
-	conn_set_state(c, CONN_TUNNEL);
-	return STEP_AGAIN;
-}
-
-/* Passes on a response head. */
-static enum step pass_head(struct conn *c, const struct http1_head *head)
-{
-	static const char close_field[] = "Connection: close\r\n\r\n";
-	struct http_session *h = c->http;
-	const uint8_t *p = bytes_data(&h->rin);
-	bool early = head->status >= 200 && !h->req.done;
-	size_t len = early ? head->len - 2 : head->len;
-
-	if (bytes_append(&c->down.head, p, len, HTTP1_HEAD_MAX * 2) < 0 ||
-	    (early && bytes_append(&c->down.head, close_field, sizeof(close_field) - 1, HTTP1_HEAD_MAX * 2) < 0))
-		return STEP_CLOSE;
-	bytes_consume(&h->rin, head->len);
-	if (head->status < 200)
-		return STEP_AGAIN;
-	/* An answer before the request was complete: where the next request would begin is not sure any more. */
-	h->keep = h->keep && !early && head->keep_alive && head->body != HTTP1_BODY_UNTIL_CLOSE;
-	h->res_final = true;
-	http1_body_begin(&h->res, head);
-	return STEP_AGAIN;
-}
-
-/* Upstream ended, in good order (`reset` false) or not, before its answer was complete. */
-static enum step upstream_ended(struct conn *c, bool reset)
-{
-	conn_end_leg(c, reset ? CLOSE_UPSTREAM_RESET : CLOSE_UPSTREAM, false);
-	return reset ? STEP_CLOSE : conn_drain(c);
-}
-
-static enum step run_response_head(struct conn *c)
-{
-	struct http_session *h = c->http;
-	struct http1_head *head = c->env->head;
-	const struct http1_text method = { h->method, h->method_len };
-	enum parse parsed = PARSE_MORE;
-	enum http1_error error;
-	ssize_t n;
-
-	for (;;) {
-		if (bytes_len(&h->rin) > 0)
-			parsed = http1_response(bytes_data(&h->rin), bytes_len(&h->rin), method, head, &error);
-		if (parsed == PARSE_BAD ||
-		    (parsed == PARSE_OK && head->status == 101 && !(h->websocket && h->req.done))) {
-			conn_end_leg(c, CLOSE_HTTP_MALFORMED, true);
-			return STEP_CLOSE;
-		}
-		if (parsed == PARSE_OK && head->status == 101) {
-			enum step s = pass_head(c, head);
-
-			return s == STEP_AGAIN ? become_tunnel(c) : s;
-		}
-		if (parsed == PARSE_OK)
-			return pass_head(c, head);
-		n = bytes_recv(&h->rin, c->upstream_fd, HTTP_READ, HTTP1_HEAD_MAX);
-		if (n == -EAGAIN)
-			return STEP_WAIT;
-		if (n <= 0)
-			return upstream_ended(c, n < 0);
-		c->down.received += (uint64_t)n;
-	}
-}
-
-/* Interim responses (100, 103) go out at once: the client may wait for one before it sends its body. */
-static enum step deliver_interim(struct conn *c)
-{
-	uint64_t none = 0;
-
-	if (flow_run(&c->down, c->env->pool, &none) != FLOW_TO_ERROR)
-		return STEP_WAIT;
-	conn_end_leg(c, CLOSE_CLIENT_RESET, true);
-	return STEP_CLOSE;
-}
-
-static enum step run_response(struct conn *c)
-{
-	struct http_session *h = c->http;
-	enum step s;
-
-	while (!h->res_final) {
-		s = run_response_head(c);
-		if (c->state != CONN_HTTP || s == STEP_CLOSE)
-			return s;
-		if (s == STEP_WAIT)
-			return deliver_interim(c);
-	}
-	switch (pump(&c->down, &h->rin, &h->res, c->env->pool)) {
-	case PUMP_EOF:
-		if (h->res.kind != HTTP1_BODY_UNTIL_CLOSE)
-			return upstream_ended(c, false);
-		h->res.done = true;
-		break;
-	case PUMP_BAD:
-		conn_end_leg(c, CLOSE_HTTP_MALFORMED, true);
-		return STEP_CLOSE;
-	case PUMP_FROM_ERROR:
-		return upstream_ended(c, true);
-	case PUMP_TO_ERROR:
-		conn_end_leg(c, CLOSE_CLIENT_RESET, true);
-		return STEP_CLOSE;
-	default:
-		break;
-	}
-	return STEP_WAIT;
-}
-
-static enum step exchange_step(struct conn *c)
-{
-	struct http_session *h = c->http;
-	enum step s = run_request(c);
-
-	if (s != STEP_WAIT)
-		return s;
-	s = run_response(c);
-	if (s != STEP_WAIT || c->state != CONN_HTTP)
-		return s;
-	if (!h->res_final || !h->res.done)
-		return STEP_WAIT;
-	/* The answer is complete, what is held of it included in `down`. */
-	if (h->keep && h->req.done && !flow_pending(&c->up)) {
-		h->phase = PHASE_HEAD;
-		conn_deadline(c, (uint64_t)(bytes_len(&c->in) > 0 ? CONN_HELLO_S : CONN_IDLE_S) * US_PER_S);
-		return STEP_AGAIN;
-	}
-	conn_end_leg(c, CLOSE_UPSTREAM, false);
-	return conn_drain(c);
-}
-
 enum step http_step(struct conn *c)
 {
-	return c->http->phase == PHASE_HEAD ? head_step(c) : exchange_step(c);
+	return c->http->phase == PHASE_HEAD ? head_step(c) : http_exchange_step(c);
 }

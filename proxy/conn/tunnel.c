@@ -42,7 +42,7 @@ static enum step let_pass(struct conn *c)
 	c->peek = false;
 	c->up.head = c->in;
 	c->in = (struct bytes){ 0 };
-	conn_deadline(c, (uint64_t)CONN_IDLE_S * 1000000u);
+	conn_deadline(c, (uint64_t)CONN_IDLE_S * US_PER_S);
 	return STEP_AGAIN;
 }
 
@@ -58,6 +58,18 @@ static enum step judge_tls(struct conn *c, const struct hello_seen *hello)
 	if (!v.allow)
 		return cut(c, &hello->seen, &v, CLOSE_DENIED);
 	return let_pass(c);
+}
+
+/*
+ * A client of another protocol may begin with a word and then wait for the
+ * server ("HELO"). It is held for a moment only, unless it begins like TLS or
+ * with one of HTTP's own methods.
+ */
+static bool may_be_hello(const struct conn *c)
+{
+	const uint8_t *p = bytes_data(&c->in);
+
+	return p[0] == 0x16 || request_method(p, bytes_len(&c->in));
 }
 
 static enum step judge(struct conn *c, bool at_end)
@@ -87,6 +99,8 @@ static enum step judge(struct conn *c, bool at_end)
 			return let_pass(c);
 		if (clock_mono_us() < c->deadline_us)
 			return STEP_WAIT;
+		if (!may_be_hello(c))
+			return let_pass(c);
 		reason = REASON_HELLO_TIMEOUT;
 		break;
 	case HELLO_TLS_BAD_NAME:
@@ -118,7 +132,7 @@ static enum step peek_step(struct conn *c)
 		return STEP_CLOSE;
 	}
 	if (!had_some)
-		conn_deadline(c, (uint64_t)CONN_HELLO_S * 1000000u);
+		conn_deadline(c, may_be_hello(c) ? CONN_HELLO_S * US_PER_S : CONN_PEEK_WORD_MS * 1000u);
 	return judge(c, false);
 }
 

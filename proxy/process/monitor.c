@@ -22,10 +22,9 @@
 #include "base/clock.h"
 #include "base/fdpass.h"
 #include "base/report.h"
+#include "base/tell.h"
 #include "proxy/process/counters.h"
 #include "proxy/process/finder.h"
-
-#define US_PER_S 1000000u
 
 struct run {
 	struct monitor *m;
@@ -51,15 +50,14 @@ void monitor_signals(sigset_t *set)
 
 __attribute__((format(printf, 2, 3))) static void fail(struct run *r, const char *fmt, ...)
 {
+	char text[TELL_LINE_MAX];
 	va_list ap;
 
-	if (!r->failed) {
-		fputs("netgate: ", stderr);
-		va_start(ap, fmt);
-		vfprintf(stderr, fmt, ap);
-		va_end(ap);
-		fputc('\n', stderr);
-	}
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (!r->failed)
+		tell(r->m->tell_fd, "%s", text);
 	r->failed = true;
 	r->status = EXIT_NETGATE;
 }
@@ -310,10 +308,10 @@ static int next_deadline(struct run *r)
 	if (r->deadline_us && now >= r->deadline_us) {
 		r->deadline_us = 0;
 		r->timed_out = true;
-		fprintf(stderr, "netgate: the time limit is reached; ending the command\n");
 		if (r->m->launcher)
 			kill(r->m->launcher, SIGTERM);
 		r->kill_us = now + MONITOR_GRACE_S * US_PER_S;
+		tell(r->m->tell_fd, "the time limit is reached; ending the command");
 	}
 	if (r->kill_us && now >= r->kill_us && r->m->launcher) {
 		r->kill_us = now + MONITOR_GRACE_S * US_PER_S;

@@ -24,6 +24,7 @@ struct monitor {
 	pid_t launcher, proxy;		/* children; 0 once reaped */
 	int report_fd;			/* from the launcher; closing it ends the sandbox */
 	int proxy_fd;			/* to and from the proxy */
+	int tell_fd;			/* lines for a person (base/tell.h); stays the caller's */
 	uint64_t timeout_us;		/* 0: no limit */
 	char *notes[MONITOR_NOTES_MAX]; /* what the summary must say; owned */
 	int n_notes;

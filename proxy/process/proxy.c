@@ -26,6 +26,7 @@
 #include "base/fdpass.h"
 #include "base/handoff.h"
 #include "base/report.h"
+#include "base/tell.h"
 #include "proxy/audit/audit.h"
 #include "proxy/audit/drops.h"
 #include "proxy/audit/quic.h"
@@ -69,14 +70,26 @@ struct proxy {
 	bool ok; /* the end record is written */
 };
 
-static void complain(const char *text)
+static void complain(const struct proxy *p, const char *text)
 {
-	(void)!write(STDERR_FILENO, "netgate: ", 9);
-	(void)!write(STDERR_FILENO, text, strlen(text));
-	(void)!write(STDERR_FILENO, "\n", 1);
+	tell(p->config->tell_fd, "%s", text);
 }
 
 /* ---- the end ---- */
+
+static void print_summary(const struct proxy *p)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+
+	if (!f)
+		return;
+	audit_summary(p->audit, f);
+	if (fclose(f) == 0)
+		tell_write(p->config->tell_fd, text, len);
+	free(text);
+}
 
 static void finish_with_counters(struct proxy *p, const struct monitor_msg *counted)
 {
@@ -90,9 +103,9 @@ static void finish_with_counters(struct proxy *p, const struct monitor_msg *coun
 	p->ended = true;
 	p->ok = audit_end(p->audit, &end) == 0;
 	if (!p->ok)
-		complain("the end of this job could not be recorded: the log can't be written");
+		complain(p, "the end of this job could not be recorded: the log can't be written");
 	if (p->config->summary)
-		audit_summary(p->audit, stderr);
+		print_summary(p);
 	if (!p->monitor_gone) {
 		struct monitor_msg ended = { .type = MONITOR_ENDED };
 
@@ -204,7 +217,7 @@ static int arm(struct proxy *p)
 		return -ENOMEM;
 	p->env.dns = p->dns;
 	if (audit_start(p->audit, p->config->command) < 0) {
-		complain("the log can't be written, so the command was not started");
+		complain(p, "the log can't be written, so the command was not started");
 		return -EIO;
 	}
 	p->drops = drops_new(p->base, p->gate[HANDOFF_NFLOG], p->audit, p->quic);
@@ -257,7 +270,7 @@ static int set_up(struct proxy *p, struct err *err)
 {
 	const struct audit_config audit = {
 		.fd = p->config->log_fd,
-		.verbose_fd = p->config->verbose ? STDERR_FILENO : -1,
+		.verbose_fd = p->config->verbose ? p->config->tell_fd : -1,
 		.job = p->config->job,
 		.policy = p->config->policy,
 	};
@@ -363,12 +376,12 @@ int proxy_run(const struct proxy_config *config)
 
 	ignore_signals();
 	if (set_up(&p, &err) < 0) {
-		complain(err.text);
+		complain(&p, err.text);
 	} else if (receive_gate(&p) == 0) {
 		if (isolation_drop_privileges(&err) < 0 || isolation_seccomp(&err) < 0)
-			complain(err.text);
+			complain(&p, err.text);
 		else if (make_doors(&p) < 0 || fdpass_send(p.handoff_fd, &ready, sizeof(ready), NULL, 0) < 0)
-			complain("proxy: out of memory");
+			complain(&p, "proxy: out of memory");
 		else
 			event_base_loop(p.base, EVLOOP_NO_EXIT_ON_EMPTY);
 		if (p.armed)

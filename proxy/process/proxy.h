@@ -23,13 +23,14 @@ struct proxy_config {
 	int log_fd;	/* O_APPEND */
 	int handoff_fd; /* to the launcher (base/handoff.h) */
 	int monitor_fd; /* to the monitor (base/report.h) */
+	int tell_fd;	/* lines for a person (base/tell.h) */
 	bool verbose;
-	bool summary; /* print one to stderr at the end */
+	bool summary; /* print one at the end */
 };
 
 /*
  * Runs in a process of its own, a child of the monitor; takes all descriptors.
- * Returns the exit status: 0 when the job's end is on record, 1 after a message on stderr otherwise.
+ * Returns the exit status: 0 when the job's end is on record, 1 after a message for a person otherwise.
  */
 int proxy_run(const struct proxy_config *config);
 

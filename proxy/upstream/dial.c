@@ -31,7 +31,6 @@
 #include "rules/policy.h"
 
 #define KEEPALIVE_IDLE_S 60
-#define US_PER_S	 1000000u
 
 struct attempt {
 	struct dial *dial;

@@ -21,3 +21,57 @@ enum parse request_line(const uint8_t *p, size_t len)
 	/* "HTTP/2.0" or "HTTP/x" counts too: it means to be HTTP, and the parser refuses it. */
 	return memcmp(p + n - tail, version, sizeof(version) - 1) == 0 ? PARSE_OK : PARSE_BAD;
 }
+
+bool request_method(const uint8_t *p, size_t len)
+{
+	static const char *const methods[] = {
+		"GET ",
+		"HEAD ",
+		"POST ",
+		"PUT ",
+		"DELETE ",
+		"CONNECT ",
+		"OPTIONS ",
+		"TRACE ",
+		"PATCH ",
+		"QUERY ",
+		"PROPFIND ",
+		"PROPPATCH ",
+		"MKCOL ",
+		"COPY ",
+		"MOVE ",
+		"LOCK ",
+		"UNLOCK ",
+		"ACL ",
+		"BIND ",
+		"REBIND ",
+		"UNBIND ",
+		"LINK ",
+		"UNLINK ",
+		"REPORT ",
+		"SEARCH ",
+		"CHECKIN ",
+		"CHECKOUT ",
+		"UNCHECKOUT ",
+		"UPDATE ",
+		"LABEL ",
+		"MERGE ",
+		"MKACTIVITY ",
+		"MKCALENDAR ",
+		"MKWORKSPACE ",
+		"MKREDIRECTREF ",
+		"UPDATEREDIRECTREF ",
+		"VERSION-CONTROL ",
+		"BASELINE-CONTROL ",
+		"ORDERPATCH ",
+		"PRI ",
+	};
+
+	for (size_t i = 0; i < sizeof(methods) / sizeof(*methods); i++) {
+		size_t n = strlen(methods[i]);
+
+		if (memcmp(p, methods[i], len < n ? len : n) == 0)
+			return true;
+	}
+	return false;
+}

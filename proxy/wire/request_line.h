@@ -3,6 +3,7 @@
 #ifndef PROXY_WIRE_REQUEST_LINE_H
 #define PROXY_WIRE_REQUEST_LINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,5 +17,11 @@
  * is complete and does not. PARSE_MORE: no end of line yet.
  */
 enum parse request_line(const uint8_t *p, size_t len);
+
+/*
+ * True when the bytes are the beginning of a registered method (RFC 9110 §16.1
+ * and its registry), or begin with one and a space.
+ */
+bool request_method(const uint8_t *p, size_t len);
 
 #endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A connection's decisions: from what was seen to a request, to match(), to the record. */
+#include "proxy/conn/conn.h"
+#include "rules/match.h"
+
+static struct verdict record(struct conn *c, const struct conn_seen *seen, const struct request *request,
+			     struct verdict verdict)
+{
+	const struct audit_decision rec = {
+		.conn = c->id,
+		.door = DOOR_TRANSPARENT,
+		.src = c->src,
+		.dst = c->dst,
+		.request = request,
+		.verdict = &verdict,
+		.raw_name = seen->raw_name,
+		.raw_name_len = seen->raw_name_len,
+		.alpn = seen->alpn,
+		.ech = seen->ech,
+		.method = seen->method,
+		.method_len = seen->method_len,
+		.path = seen->path,
+		.path_len = seen->path_len,
+	};
+
+	c->decided = true;
+	c->proto = (uint8_t)seen->proto;
+	if (audit_decision(c->env->audit, &rec) < 0)
+		return (struct verdict){ .allow = false, .reason = REASON_LOG_UNAVAILABLE };
+	return verdict;
+}
+
+struct request conn_request(const struct conn *c, const struct conn_seen *seen)
+{
+	struct request r = { .proto = seen->proto, .port = c->dst.port, .dst = c->dst.addr };
+
+	r.names[NAME_FROM_SNI] = seen->sni;
+	r.names[NAME_FROM_HOST] = seen->host;
+	r.names[NAME_FROM_DNS] = c->dns_name;
+	return r;
+}
+
+struct verdict conn_decide(struct conn *c, const struct conn_seen *seen)
+{
+	struct request request = conn_request(c, seen);
+	struct verdict verdict = match(c->env->policy, &request);
+
+	/*
+	 * An address rule lets any name pass to its address: where the client
+	 * chose a real address that a rule allows, only a deny rule can object to
+	 * the name in its bytes.
+	 */
+	if (!verdict.allow && !c->dns_name && (seen->sni || seen->host) &&
+	    (verdict.reason == REASON_NOT_ALLOWED || verdict.reason == REASON_PORT_NOT_ALLOWED)) {
+		const struct request bare = { .proto = seen->proto, .port = c->dst.port, .dst = c->dst.addr };
+		struct verdict by_addr = match(c->env->policy, &bare);
+
+		if (by_addr.allow && by_addr.reason == REASON_RULE)
+			verdict = by_addr;
+	}
+	return record(c, seen, &request, verdict);
+}
+
+struct verdict conn_refuse(struct conn *c, const struct conn_seen *seen, enum reason reason)
+{
+	struct request request = conn_request(c, seen);
+	struct verdict verdict = { .allow = false, .reason = reason };
+
+	for (int i = 0; i < NAME_FROM_COUNT && !verdict.host; i++) {
+		verdict.host = request.names[i];
+		verdict.name_from = (enum name_from)i;
+	}
+	return record(c, seen, &request, verdict);
+}

@@ -67,10 +67,27 @@ static bool keep_only(int *fds, size_t n)
 	return true;
 }
 
-/* Returns whether it took no other user namespace: *privileged. */
+/* CAP_SYS_PTRACE: the links in /proc/PID; CAP_DAC_READ_SEARCH: the descriptors of a process that made itself not dumpable. */
+static const cap_value_t kept[] = { CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH };
+
+static bool has_capabilities(void)
+{
+	cap_t caps = cap_get_proc();
+	bool all = caps;
+
+	for (size_t i = 0; i < 2 && all; i++) {
+		cap_flag_value_t value = CAP_CLEAR;
+
+		all = cap_get_flag(caps, kept[i], CAP_PERMITTED, &value) == 0 && value == CAP_SET;
+	}
+	cap_free(caps);
+	return all;
+}
+
+/* Enters S. Where it has the capabilities already it stays in its own user namespace, and *privileged is set. */
 static bool enter(const struct finder_sandbox *s, bool *privileged)
 {
-	*privileged = setns(s->net, CLONE_NEWNET) == 0;
+	*privileged = has_capabilities() && setns(s->net, CLONE_NEWNET) == 0;
 	if (!*privileged && (setns(s->user, CLONE_NEWUSER) < 0 || setns(s->net, CLONE_NEWNET) < 0))
 		return false;
 	close(s->user);
@@ -78,13 +95,11 @@ static bool enter(const struct finder_sandbox *s, bool *privileged)
 	return true;
 }
 
-/* CAP_SYS_PTRACE: the links in /proc/PID; CAP_DAC_READ_SEARCH: the descriptors of a process that made itself not dumpable. */
 static bool keep_two_capabilities(void)
 {
-	static const cap_value_t keep[] = { CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH };
 	cap_t caps = cap_init();
-	bool ok = caps && cap_set_flag(caps, CAP_PERMITTED, 2, keep, CAP_SET) == 0 &&
-		  cap_set_flag(caps, CAP_EFFECTIVE, 2, keep, CAP_SET) == 0 && cap_set_proc(caps) == 0;
+	bool ok = caps && cap_set_flag(caps, CAP_PERMITTED, 2, kept, CAP_SET) == 0 &&
+		  cap_set_flag(caps, CAP_EFFECTIVE, 2, kept, CAP_SET) == 0 && cap_set_proc(caps) == 0;
 
 	cap_free(caps);
 	return ok;

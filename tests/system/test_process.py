@@ -303,3 +303,11 @@ def test_ipv4_from_an_ipv6_socket(lab, who):
     result = lab.python([], bare_script("bare('::ffff:' + sys.argv[1])"), v4("web"), user=who)
     (record,) = result.of("process")
     assert record.get("exe") == PYTHON and record["src"].startswith("10."), result
+
+
+def test_root_without_the_capabilities(lab):
+    """As in many containers: what root lacks on the host, it has over the sandbox."""
+    result = lab.python([], bare_script("bare(sys.argv[1])\ntime.sleep(0.1)"), v4("web"),
+                        wrap=["setpriv", "--bounding-set", "-sys_ptrace,-dac_read_search"])
+    (record,) = result.of("process")
+    assert record.get("exe") == PYTHON, result

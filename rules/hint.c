@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "rules/match.h"
+#include "rules/special.h"
 
 /* True when the protocol is what "HOST:PORT" lets through on that port, so that "/tcp" isn't needed. */
 static bool is_port_proto(const struct request *request)
@@ -16,10 +17,18 @@ static bool is_port_proto(const struct request *request)
 	return true;
 }
 
+/* Names that only look-ups have: services (RFC 2782), reverse ones. To allow them leads nowhere. */
+static bool is_lookup_name(const struct name *host)
+{
+	return host->s[0] == '_' || name_is_below(host, "arpa", 4);
+}
+
 static void hint_host(const struct request *request, const struct name *host, bool plain, char *buf, size_t cap)
 {
 	bool web = request->port == 443 || request->port == 80;
 
+	if (request->proto == PROTO_DNS && is_lookup_name(host))
+		return;
 	if (request->proto == PROTO_DNS || (plain && web && is_port_proto(request)))
 		snprintf(buf, cap, "--allow %s", host->s);
 	else if (request->port != 0)
@@ -32,6 +41,9 @@ static void hint_addr(const struct request *request, char *buf, size_t cap)
 	char text[ENDPOINT_STRLEN];
 
 	if (addr_size(&e.addr) == 0 || e.port == 0 || request->proto == PROTO_DNS)
+		return;
+	/* A flag would open the metadata service or the user's own network: nothing to be copied without a thought. */
+	if (special_of(&e.addr))
 		return;
 	snprintf(buf, cap, "--allow %s%s", endpoint_format(&e, text), is_port_proto(request) ? "" : "/tcp");
 }
@@ -65,6 +77,11 @@ const char *match_hint(const struct request *request, const struct verdict *verd
 			hint_host(request, verdict->host, reason == REASON_NOT_ALLOWED, buf, cap);
 		else
 			hint_addr(request, buf, cap);
+		return buf;
+	case REASON_HELLO_TIMEOUT:
+		/* A protocol whose client begins like HTTP and then waits for the server. */
+		if (verdict->host && request->port != 443 && request->port != 80)
+			snprintf(buf, cap, "--allow %s:%u/tcp", verdict->host->s, request->port);
 		return buf;
 	default:
 		return buf;

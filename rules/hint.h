@@ -12,11 +12,13 @@ struct verdict;
 
 /*
  * Writes the exact flag ("--allow api.example.com", "--allow host:22",
- * "--allow 203.0.113.7:443") into `buf` of `cap` bytes and returns `buf`. ""
- * when no flag would help: for what a deny rule refuses, for what is
- * malformed, for what is allowed already. For a request that only audit mode
- * let through it is the flag that enforcing it would need, or "" when several
- * names were seen, since then one flag may not do. The request is the one that was judged.
+ * "--allow 51.15.0.7:443") into `buf` of `cap` bytes and returns `buf`. ""
+ * when no flag would help, or none should be copied without a thought: for
+ * what a deny rule refuses, what is malformed, what is allowed already,
+ * special-purpose addresses (the metadata service), names that only look-ups
+ * have. For a request that only audit mode let through it is the flag that
+ * enforcing it would need, or "" when several names were seen, since then one
+ * flag may not do. The request is the one that was judged.
  */
 const char *match_hint(const struct request *request, const struct verdict *verdict, char *buf, size_t cap);
 

@@ -43,6 +43,7 @@
 	X(BOGUS_DESTINATION, "bogus_destination") \
 	X(MALFORMED, "malformed") \
 	X(HALF_OPEN, "half_open") \
+	X(DNS_OVERFLOW, "dns_overflow") \
 	/* allowed, but failed */ \
 	X(CONNECTED, "connected") \
 	X(DNS_FAILED, "dns_failed") \

@@ -18,6 +18,7 @@
 #include "sandbox-net/netns.h"
 #include "sandbox-net/rules.h"
 #include "sandbox-net/sockets.h"
+#include "sandbox-net/sysctl.h"
 
 /* One end of the link between G and S, and what each side needs to know of both. */
 struct gate_end {
@@ -95,6 +96,20 @@ static int build_sandbox_side(const struct gate_plan *plan, struct err *err)
 	return 0;
 }
 
+/*
+ * Lets programs without a capability open ICMP sockets (icmp(7)), as most
+ * systems do: what they send is refused and on record; a socket that can't be made would leave none.
+ */
+static void allow_ping(void)
+{
+	int proc = sysctl_open();
+
+	/* Group ids as the launcher's user namespace has them: an ordinary user's has only its own, as 0. */
+	if (!sysctl_write(proc, "net/ipv4/ping_group_range", "0 2147483647"))
+		(void)sysctl_write(proc, "net/ipv4/ping_group_range", "0 0");
+	sysctl_close(proc);
+}
+
 static int build(void *arg, int *fds, struct err *err)
 {
 	__attribute__((cleanup(netlink_close))) struct netlink nl = { .fd = -1 };
@@ -110,6 +125,7 @@ static int build(void *arg, int *fds, struct err *err)
 		return -1;
 	if (build_sandbox_side(plan, err))
 		return err_wrap(err, "sandbox");
+	allow_ping();
 	return check(netlink_wait_running(&nl, gw), "wait for gw0", err);
 }
 

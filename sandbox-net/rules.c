@@ -45,6 +45,7 @@
 #include "base/err.h"
 #include "base/handoff.h"
 #include "sandbox-net/gate.h"
+#include "sandbox-net/sysctl.h"
 
 /* Of GATE_ADDR4/GATE_PLEN4. */
 #define GATE_NETWORK4	"10.200.0.0"
@@ -249,44 +250,15 @@ int rules_load(struct err *err)
 	return r;
 }
 
-/*
- * A procfs of our own: in the shared one, all network namespaces' entries of a
- * name hang in one hash chain, which makes each write cost up to a millisecond.
- * Not permitted without root; then the shared one.
- */
-static int open_proc(void)
-{
-	int fs = (int)syscall(SYS_fsopen, "proc", FSOPEN_CLOEXEC);
-	int proc = -1;
-
-	if (fs >= 0) {
-		if (syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
-			proc = (int)syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC, 0);
-		close(fs);
-	}
-	return proc >= 0 ? proc : open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-}
-
-static void write_at(int dir, const char *path, const char *value)
-{
-	int fd = openat(dir, path, O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return;
-	/* Without effect the limit stays, which the caller can do nothing about. */
-	if (write(fd, value, strlen(value)) < 0) {
-	}
-	close(fd);
-}
-
 void rules_lift_icmp_limit(void)
 {
-	int proc = open_proc();
+	int proc = sysctl_open();
 
-	if (proc < 0)
-		return;
-	/* The types that are limited: the default without "destination unreachable" (icmp(7); 3 in IPv4, 1 in IPv6). */
-	write_at(proc, "sys/net/ipv4/icmp_ratemask", "6160");
-	write_at(proc, "sys/net/ipv6/icmp/ratemask", "0,3-127");
-	close(proc);
+	/*
+	 * The types that are limited: the default without "destination unreachable" (icmp(7); 3 in IPv4, 1 in IPv6).
+	 * Without effect the limit stays, which the caller can do nothing about.
+	 */
+	(void)sysctl_write(proc, "net/ipv4/icmp_ratemask", "6160");
+	(void)sysctl_write(proc, "net/ipv6/icmp/ratemask", "0,3-127");
+	sysctl_close(proc);
 }

@@ -93,6 +93,8 @@ static int mount_bind(const struct build *b, const struct place *p, int source, 
 	if (is_dir && p->kind != PLACE_REAL && p->rank == RANK_ENTRY)
 		note_unix_refused(b->seal, p->path);
 	rc = mounts_clone(source, is_dir, attrs);
+	if (rc == -ENOENT && p->rank <= RANK_MOUNT)
+		return mount_hidden(b, p->path, target, is_dir, err); /* replaced by another file just now */
 	if (rc >= 0)
 		rc = mounts_attach(rc, target);
 	return rc < 0 ? err_set_errno(err, -rc, "cannot mount %s", p->path) : 0;

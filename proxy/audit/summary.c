@@ -218,6 +218,19 @@ static bool is_hidden(const struct tally *t, const struct tally_entry *e)
 	return false;
 }
 
+/* What a drop without a destination is about. */
+static const char *without_destination(enum reason reason)
+{
+	switch (reason) {
+	case REASON_HALF_OPEN:
+		return "(half-open connections)";
+	case REASON_DNS_OVERFLOW:
+		return "(unanswered DNS queries)";
+	default:
+		return "(further packets)";
+	}
+}
+
 static void row_what(struct row *row, const struct tally_entry *e)
 {
 	struct addr addr;
@@ -227,8 +240,7 @@ static void row_what(struct row *row, const struct tally_entry *e)
 	if (e->port)
 		snprintf(port, sizeof(port), ":%u", e->port);
 	if (!*e->what)
-		snprintf(row->what, sizeof(row->what), "%s",
-			 e->reason == REASON_HALF_OPEN ? "(half-open connections)" : "(further packets)");
+		snprintf(row->what, sizeof(row->what), "%s", without_destination(e->reason));
 	else
 		snprintf(row->what, sizeof(row->what), "%s%s%s%s%s%s", brackets ? "[" : "", e->what,
 			 brackets ? "]" : "", port, *e->proto ? "/" : "", e->proto);

@@ -29,6 +29,7 @@ struct dns_server {
 	void (*asked)(void *arg, const struct endpoint *src, const struct endpoint *dst);
 	void *asked_arg;
 	struct event *udp4, *udp6;
+	uint64_t taken; /* datagrams */
 };
 
 /* One datagram with what belongs to it. */
@@ -86,7 +87,7 @@ static void turn_round(struct datagram *d)
 }
 
 /* Reads and answers one query. Returns false when there is none. */
-static bool serve_one(const struct dns_server *s, int fd)
+static bool serve_one(struct dns_server *s, int fd)
 {
 	struct dns_client client = { .conn = 0 };
 	uint8_t out[DNS_REPLY_MAX];
@@ -105,6 +106,7 @@ static bool serve_one(const struct dns_server *s, int fd)
 	n = recvmsg(fd, &d.msg, MSG_DONTWAIT);
 	if (n < 0)
 		return errno == EINTR;
+	s->taken++;
 	if (endpoint_from_sockaddr((const struct sockaddr *)&d.from, &client.src) < 0)
 		return true;
 	read_destination(&d, &client.dst);
@@ -156,6 +158,11 @@ struct dns_server *dns_server_new(const struct dns_server_config *config)
 		return NULL;
 	}
 	return s;
+}
+
+uint64_t dns_server_taken(const struct dns_server *s)
+{
+	return s->taken;
 }
 
 void dns_server_free(struct dns_server *s)

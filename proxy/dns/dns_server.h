@@ -58,6 +58,9 @@ struct dns_server_config {
 struct dns_server *dns_server_new(const struct dns_server_config *config);
 void dns_server_free(struct dns_server *s);
 
+/* Datagrams taken from the UDP sockets so far. */
+uint64_t dns_server_taken(const struct dns_server *s);
+
 /*
  * Takes over an accepted TCP connection to port 53 (RFC 7766: two-byte
  * lengths, several queries, also at once); `conn` goes into its records.

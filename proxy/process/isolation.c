@@ -20,6 +20,13 @@
 
 #define NOBODY 65534
 
+/* Only with privilege, so it comes first; without any there is nothing that the set bounds. */
+static void empty_bounding_set(void)
+{
+	for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
+		(void)prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
+}
+
 static int become_nobody(struct err *err)
 {
 	if (geteuid() != 0)
@@ -47,6 +54,7 @@ int isolation_drop_privileges(struct err *err)
 {
 	const struct rlimit no_core = { 0, 0 };
 
+	empty_bounding_set();
 	if (become_nobody(err) < 0 || drop_capabilities(err) < 0)
 		return -1;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||

@@ -11,6 +11,7 @@
 struct probe {
 	struct event *ev[2];
 	const uint8_t *nonce;
+	uint64_t answered;
 };
 
 static void on_datagram(evutil_socket_t fd, short what, void *arg)
@@ -21,8 +22,10 @@ static void on_datagram(evutil_socket_t fd, short what, void *arg)
 	uint8_t byte;
 
 	(void)what;
-	if (recvfrom((int)fd, &byte, 1, MSG_DONTWAIT | MSG_TRUNC, (struct sockaddr *)&peer, &len) >= 0)
-		(void)!sendto((int)fd, p->nonce, HANDOFF_NONCE, MSG_DONTWAIT, (struct sockaddr *)&peer, len);
+	if (recvfrom((int)fd, &byte, 1, MSG_DONTWAIT | MSG_TRUNC, (struct sockaddr *)&peer, &len) < 0)
+		return;
+	p->answered++;
+	(void)!sendto((int)fd, p->nonce, HANDOFF_NONCE, MSG_DONTWAIT, (struct sockaddr *)&peer, len);
 }
 
 struct probe *probe_new(struct event_base *base, int udp4, int udp6, const uint8_t *nonce)
@@ -39,6 +42,11 @@ struct probe *probe_new(struct event_base *base, int udp4, int udp6, const uint8
 		return NULL;
 	}
 	return p;
+}
+
+uint64_t probe_answered(const struct probe *p)
+{
+	return p->answered;
 }
 
 void probe_free(struct probe *p)

@@ -10,6 +10,8 @@ struct probe;
 
 /* Answers on both sockets with the HANDOFF_NONCE bytes at `nonce` (all borrowed). NULL: out of memory. */
 struct probe *probe_new(struct event_base *base, int udp4, int udp6, const uint8_t *nonce);
+/* Datagrams answered so far. */
+uint64_t probe_answered(const struct probe *p);
 void probe_free(struct probe *p);
 
 #endif

@@ -65,6 +65,7 @@ struct proxy {
 	int handoff_fd; /* -1 once armed */
 	int gate[HANDOFF_FDS];
 	uint8_t nonce[HANDOFF_NONCE];
+	uint64_t probe_datagrams; /* of the launcher, which G counts as DNS */
 	int32_t wait_status;
 	bool armed, monitor_gone, ended;
 	bool ok; /* the end record is written */
@@ -91,12 +92,26 @@ static void print_summary(const struct proxy *p)
 	free(text);
 }
 
+/* Queries that G let through and that overflowed the sockets: nobody read them, but they were attempts. */
+static void record_lost_queries(struct proxy *p, uint64_t counted)
+{
+	uint64_t taken = p->probe_datagrams + dns_server_taken(p->dns);
+	const struct audit_drop drop = { .proto = "udp",
+					 .port = 53,
+					 .reason = REASON_DNS_OVERFLOW,
+					 .count = counted > taken ? counted - taken : 0 };
+
+	if (drop.count > 0)
+		(void)audit_drop(p->audit, &drop);
+}
+
 static void finish_with_counters(struct proxy *p, const struct monitor_msg *counted)
 {
 	struct audit_end end = { .wait_status = p->wait_status, .accepts = p->env.accepts };
 
 	if (counted && !counted->failed) {
 		drops_reconcile(p->drops, counted->packets, counted->bytes, p->env.accepts + p->env.probes, true);
+		record_lost_queries(p, counted->packets[GATE_COUNTER_DNS]);
 		end.syns = counted->packets[GATE_COUNTER_SYN] - p->env.probes;
 		end.counted = true;
 	}
@@ -210,6 +225,7 @@ static int arm(struct proxy *p)
 		.asked_arg = p->attribution,
 	};
 
+	p->probe_datagrams = probe_answered(p->probe);
 	probe_free(p->probe);
 	p->probe = NULL;
 	p->dns = dns_server_new(&dns);

@@ -135,20 +135,20 @@ static void addresses(void **state)
 			"allow  203.0.113.9:8443 (tcp)\n       rule p.yaml:10: 203.0.113.0/24:8443\n");
 	assert_explains(p, "https://203.0.113.9:8443/", 0,
 			"allow  203.0.113.9:8443 (tls)\n       rule p.yaml:10: 203.0.113.0/24:8443\n");
-	assert_explains(p, "192.0.2.1:22", 1,
-			"deny   192.0.2.1:22 (tcp)  no_name\n"
-			"       to allow it: --allow 192.0.2.1:22   or under allow: in a policy: - 192.0.2.1:22\n");
-	assert_explains(p, "https://[2001:db8::1]/", 1,
-			"deny   [2001:db8::1]:443 (tls)  no_name\n"
-			"       to allow it: --allow [2001:db8::1]:443   or under allow: in a policy: - "
-			"\"[2001:db8::1]:443\"\n");
-	assert_explains(p, "2001:db8::1", 1,
-			"deny   [2001:db8::1]:443 (tls)  no_name\n"
-			"       to allow it: --allow [2001:db8::1]:443   or under allow: in a policy: - "
-			"\"[2001:db8::1]:443\"\n"
-			"deny   [2001:db8::1]:80 (http)  no_name\n"
-			"       to allow it: --allow [2001:db8::1]:80   or under allow: in a policy: - "
-			"\"[2001:db8::1]:80\"\n");
+	assert_explains(p, "51.15.0.8:22", 1,
+			"deny   51.15.0.8:22 (tcp)  no_name\n"
+			"       to allow it: --allow 51.15.0.8:22   or under allow: in a policy: - 51.15.0.8:22\n");
+	assert_explains(p, "https://[2a00:1450::1]/", 1,
+			"deny   [2a00:1450::1]:443 (tls)  no_name\n"
+			"       to allow it: --allow [2a00:1450::1]:443   or under allow: in a policy: - "
+			"\"[2a00:1450::1]:443\"\n");
+	assert_explains(p, "2a00:1450::1", 1,
+			"deny   [2a00:1450::1]:443 (tls)  no_name\n"
+			"       to allow it: --allow [2a00:1450::1]:443   or under allow: in a policy: - "
+			"\"[2a00:1450::1]:443\"\n"
+			"deny   [2a00:1450::1]:80 (http)  no_name\n"
+			"       to allow it: --allow [2a00:1450::1]:80   or under allow: in a policy: - "
+			"\"[2a00:1450::1]:80\"\n");
 	policy_free(p);
 }
 

@@ -699,14 +699,18 @@ static void hints(void **state)
 		{ "ok.test", NULL, 80, PROTO_ANY, "--allow ok.test:80/tcp" },
 		{ "ok.test", NULL, 22, PROTO_ANY, "--allow ok.test:22" },
 		{ "ssh.test", NULL, 443, PROTO_TLS, "--allow ssh.test:443" },
-		{ NULL, "203.0.113.7", 443, PROTO_TLS, "--allow 203.0.113.7:443" },
-		{ NULL, "203.0.113.7", 5432, PROTO_ANY, "--allow 203.0.113.7:5432" },
-		{ NULL, "2001:db8::1", 443, PROTO_ANY, "--allow [2001:db8::1]:443/tcp" },
-		{ NULL, "192.0.2.1", 25, PROTO_ANY, "--allow 192.0.2.1:25" },
+		{ NULL, "51.15.0.7", 443, PROTO_TLS, "--allow 51.15.0.7:443" },
+		{ NULL, "51.15.0.7", 5432, PROTO_ANY, "--allow 51.15.0.7:5432" },
+		{ NULL, "2a00:1450::1", 443, PROTO_ANY, "--allow [2a00:1450::1]:443/tcp" },
+		{ NULL, "51.15.0.8", 25, PROTO_ANY, "--allow 51.15.0.8:25" },
+		{ NULL, "169.254.169.254", 80, PROTO_HTTP, "" },
+		{ NULL, "10.0.0.1", 22, PROTO_ANY, "" },
+		{ "_http._tcp.x.test", NULL, 0, PROTO_DNS, "" },
+		{ "1.0.0.10.in-addr.arpa", NULL, 0, PROTO_DNS, "" },
 		{ "bad.test", NULL, 443, PROTO_TLS, "" },
 		{ "ok.test", NULL, 443, PROTO_TLS, "" },
 	};
-	struct policy *p = POLICY("+ok.test", "+ssh.test:22", "-bad.test", "+192.0.2.1:22");
+	struct policy *p = POLICY("+ok.test", "+ssh.test:22", "-bad.test", "+51.15.0.8:22");
 	struct verdict v = { .reason = REASON_BAD_NAME };
 	struct request none = { .proto = PROTO_TLS, .port = 443 };
 	char buf[HINT_MAX] = "x";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tests of the proof, in real namespaces: it holds for what gate_build() made, and finds anything beside it.
- * links: sandbox-net/gate.c sandbox-net/netlink.c sandbox-net/netns.c sandbox-net/rules.c sandbox-net/sockets.c sandbox-net/prove.c sandbox-net/probe.c proxy/process/counters.c proxy/audit/nflog.c tests/unit/gate_world.c base/addr.c base/clock.c base/err.c base/fdpass.c
+ * links: sandbox-net/gate.c sandbox-net/netlink.c sandbox-net/netns.c sandbox-net/rules.c sandbox-net/sysctl.c sandbox-net/sockets.c sandbox-net/prove.c sandbox-net/probe.c proxy/process/counters.c proxy/audit/nflog.c tests/unit/gate_world.c base/addr.c base/clock.c base/err.c base/fdpass.c
  */
 #include "sandbox-net/gate.h"
 

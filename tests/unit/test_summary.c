@@ -3,7 +3,7 @@
  * Tests of what a person reads: the summary and the --verbose lines.
  * links: proxy/audit/audit.c proxy/audit/records.c proxy/audit/chain.c proxy/audit/log_file.c
  * links: proxy/audit/summary.c proxy/audit/tally.c proxy/audit/show.c proxy/audit/verbose.c
- * links: base/json.c base/addr.c base/clock.c base/name.c rules/reason.c rules/hint.c
+ * links: base/json.c base/addr.c base/clock.c base/name.c rules/reason.c rules/hint.c base/prefix.c rules/special.c
  * links: tests/unit/audit_bench.c tests/unit/rules_stub.c
  */
 #include <fcntl.h>
@@ -78,12 +78,12 @@ static void all_kinds(void **state)
 	audit_bench_decide(&b, 4, PROTO_TLS, "evil.test", SNI, "192.0.2.1:443", REASON_NOT_ALLOWED);
 	audit_bench_decide(&b, 5, PROTO_TLS, "evil.test", SNI, "192.0.2.1:8443", REASON_NOT_ALLOWED);
 	audit_bench_decide(&b, 0, PROTO_DNS, "lookup.test", NAME_FROM_DNS, "10.200.0.1:53", REASON_NOT_ALLOWED);
-	audit_bench_decide(&b, 6, PROTO_ANY, NULL, SNI, "[2001:db8::1]:22", REASON_NO_NAME);
+	audit_bench_decide(&b, 6, PROTO_ANY, NULL, SNI, "[2a0f:1ab::1]:22", REASON_NO_NAME);
 	drop(&b, "udp", "8.8.8.8", 53, REASON_UDP, 1);
 	drop(&b, "icmp", "1.1.1.1", 0, REASON_ICMP, 2);
 	drop(&b, "icmp", "1.1.1.1", 0, REASON_ICMP, 2);
 	drop_quic(&b, "8.8.8.8", "example.com", 2);
-	drop_quic(&b, "2001:db8::1", "example.com", 1);
+	drop_quic(&b, "2a0f:1ab::1", "example.com", 1);
 	drop_quic(&b, "8.8.8.8", NULL, 1);
 	drop(&b, NULL, NULL, 0, REASON_UDP, 1000);
 	drop(&b, "tcp", NULL, 0, REASON_HALF_OPEN, 7);
@@ -97,8 +97,8 @@ static void all_kinds(void **state)
 		"--allow evil.test:8443\n"
 		"netgate: denied   lookup.test                 1 lookup              not_allowed   to allow: "
 		"--allow lookup.test\n"
-		"netgate: denied   [2001:db8::1]:22            1 attempt             no_name   to allow: "
-		"--allow [2001:db8::1]:22\n"
+		"netgate: denied   [2a0f:1ab::1]:22            1 attempt             no_name   to allow: "
+		"--allow [2a0f:1ab::1]:22\n"
 		"netgate: denied   8.8.8.8:53/udp              1 packet              udp\n"
 		"netgate: denied   1.1.1.1/icmp                4 packets             icmp\n"
 		"netgate: denied   example.com:443/udp (QUIC)  3 packets             quic\n"

@@ -3,7 +3,7 @@
  * Tests of log verification, on logs that the writer made and hands that were laid on them.
  * links: proxy/audit/verify.c proxy/audit/audit.c proxy/audit/records.c proxy/audit/chain.c proxy/audit/log_file.c
  * links: proxy/audit/summary.c proxy/audit/tally.c proxy/audit/show.c proxy/audit/verbose.c
- * links: base/err.c base/json.c base/addr.c base/clock.c base/name.c rules/reason.c rules/hint.c
+ * links: base/err.c base/json.c base/addr.c base/clock.c base/name.c rules/reason.c rules/hint.c base/prefix.c rules/special.c
  * links: tests/unit/audit_bench.c tests/unit/rules_stub.c
  */
 #include "proxy/audit/verify.h"
@@ -178,8 +178,10 @@ static void mixed_runs(void **state)
 	(void)state;
 	log = calloc(1, size);
 	for (int i = 0; i < 4; i++) {
-		n += (size_t)snprintf(log + n, size - n, "%.*s", (int)(line_at(a, i + 1) - line_at(a, i)), line_at(a, i));
-		n += (size_t)snprintf(log + n, size - n, "%.*s", (int)(line_at(b, i + 1) - line_at(b, i)), line_at(b, i));
+		n += (size_t)snprintf(log + n, size - n, "%.*s", (int)(line_at(a, i + 1) - line_at(a, i)),
+				      line_at(a, i));
+		n += (size_t)snprintf(log + n, size - n, "%.*s", (int)(line_at(b, i + 1) - line_at(b, i)),
+				      line_at(b, i));
 	}
 	assert_int_equal(verify(log, NULL, NULL), VERIFY_OK);
 	assert_non_null(strstr(out, "job a of"));

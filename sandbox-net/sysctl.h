@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernel settings of the present network namespace. */
+#ifndef SANDBOX_NET_SYSCTL_H
+#define SANDBOX_NET_SYSCTL_H
+
+#include <stdbool.h>
+
+/*
+ * A procfs of our own: in the shared one, all network namespaces' entries of a
+ * name hang in one hash chain, which makes each write cost up to a millisecond.
+ * Not permitted without root; then the shared one. Returns a descriptor for the calls below; -1 when there is none.
+ */
+int sysctl_open(void);
+
+/* Writes `value` to /proc/sys/`path` as the present namespace has it. False when that did not work; `proc` may be -1. */
+bool sysctl_write(int proc, const char *path, const char *value);
+
+/* Accepts -1. */
+void sysctl_close(int proc);
+
+#endif

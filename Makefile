@@ -126,6 +126,9 @@ $(FUZZ_NAMES:%=run-%): run-%: $(BUILD)/fuzz/%
 # The style and layer checks: target `lint`.
 -include tests/lint/*.mk
 
+# Benchmarks: targets `bench` and `bench-policy`.
+-include bench/*.mk
+
 # Every source with each compiler, and no warning from either. Links nothing.
 .PHONY: objects
 objects: $(call objects,obj,$(sort $(NETGATE_SRC) $(SANDBOX_SRC) $(wildcard tests/unit/*.c) $(FUZZ_SRC)))

@@ -42,14 +42,19 @@ struct handoff_msg {
 };
 
 /* The gate's layout. Every sandbox has the same addresses: each lives in namespaces of its own. */
-#define GATE_ADDR4	 "10.200.0.1"
-#define GATE_SANDBOX4	 "10.200.0.2"
-#define GATE_PLEN4	 30
-#define GATE_ADDR6	 "fd6e:6574:6761:7465::1"
-#define GATE_SANDBOX6	 "fd6e:6574:6761:7465::2"
-#define GATE_PLEN6	 64
-#define GATE_POOL4	 "198.18.0.0/15"	    /* synthetic addresses of the gate's DNS (RFC 2544 range) */
-#define GATE_POOL6	 "fd6e:6574:6761:5000::/96" /* the same, the IPv4 one in the low 32 bits */
+#define GATE_ADDR4    "10.200.0.1"
+#define GATE_SANDBOX4 "10.200.0.2"
+#define GATE_PLEN4    30
+#define GATE_ADDR6    "fd6e:6574:6761:7465::1"
+#define GATE_SANDBOX6 "fd6e:6574:6761:7465::2"
+#define GATE_PLEN6    64
+#define GATE_POOL4    "198.18.0.0/15"		 /* synthetic addresses of the gate's DNS (RFC 2544 range) */
+#define GATE_POOL6    "fd6e:6574:6761:5000::/96" /* the same, the IPv4 one in the low 32 bits */
+/*
+ * Congestion control on the veth pair. The host's default may pace (bbr), which
+ * halves the throughput of a link without a delay; reno is in every kernel.
+ */
+#define GATE_CONGESTION	 "reno"
 #define GATE_TCP_PORT	 15001
 #define GATE_NFLOG_GROUP 7
 #define GATE_NFT_TABLE	 "netgate" /* family inet */

@@ -88,8 +88,8 @@ static int build_sandbox_side(const struct gate_plan *plan, struct err *err)
 	    check(netlink_find_link(&nl, name, &eth), name, err) ||
 	    set_addresses(&nl, eth, &plan->sandbox, &plan->gate, err) ||
 	    check(netlink_set_up(&nl, eth), "eth0 up", err) ||
-	    check(netlink_add_default(&nl, eth, &plan->gate.v4), "IPv4 default route", err) ||
-	    check(netlink_add_default(&nl, eth, &plan->gate.v6), "IPv6 default route", err) ||
+	    check(netlink_add_default(&nl, eth, &plan->gate.v4, GATE_CONGESTION), "IPv4 default route", err) ||
+	    check(netlink_add_default(&nl, eth, &plan->gate.v6, GATE_CONGESTION), "IPv6 default route", err) ||
 	    check(netlink_wait_running(&nl, eth), "wait for eth0", err) ||
 	    check(netlink_wait_local(&nl, &plan->sandbox.v6), "wait for the IPv6 address", err))
 		return -1;

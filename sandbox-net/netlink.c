@@ -320,12 +320,16 @@ static void begin_default(struct netlink_request *req, uint8_t family, uint8_t t
 	mnl_attr_put_u32(req->nlh, RTA_OIF, (uint32_t)index);
 }
 
-int netlink_add_default(struct netlink *nl, int index, const struct addr *gateway)
+int netlink_add_default(struct netlink *nl, int index, const struct addr *gateway, const char *congestion)
 {
 	struct netlink_request req;
+	struct nlattr *metrics;
 
 	begin_default(&req, family_of(gateway), RTN_UNICAST, RT_SCOPE_UNIVERSE, index);
 	mnl_attr_put(req.nlh, RTA_GATEWAY, addr_size(gateway), gateway->b);
+	metrics = mnl_attr_nest_start(req.nlh, RTA_METRICS);
+	mnl_attr_put_strz(req.nlh, RTAX_CC_ALGO, congestion);
+	mnl_attr_nest_end(req.nlh, metrics);
 	return netlink_talk(nl, &req, NULL, NULL);
 }
 

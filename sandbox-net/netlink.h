@@ -75,8 +75,8 @@ int netlink_wait_local(struct netlink *nl, const struct addr *addr);
 /* Adds a permanent neighbour entry. */
 int netlink_add_neigh(struct netlink *nl, int index, const struct addr *addr, const uint8_t mac[NETLINK_MAC]);
 
-/* Adds a default route over `gateway` to table main. */
-int netlink_add_default(struct netlink *nl, int index, const struct addr *gateway);
+/* Adds a default route over `gateway` to table main; TCP over it uses `congestion` (RTAX_CC_ALGO). */
+int netlink_add_default(struct netlink *nl, int index, const struct addr *gateway, const char *congestion);
 
 /* Makes every address without a better route local (RTN_LOCAL in table main); `index` is that of lo. */
 int netlink_add_catch_all(struct netlink *nl, int index, enum addr_family family);

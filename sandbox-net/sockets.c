@@ -9,6 +9,7 @@
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netfilter/nfnetlink_log.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdbool.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -78,6 +79,8 @@ static int open_tcp(int family, int *out, struct err *err)
 	if (fd < 0 || set(fd, SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR", err) || set_transparent(fd, family, err) ||
 	    bind_port(fd, family, GATE_TCP_PORT, err))
 		return -1;
+	/* Accepted sockets inherit it. Where the kernel lacks it, its default is only slower. */
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, GATE_CONGESTION, sizeof(GATE_CONGESTION) - 1);
 	if (listen(fd, SOCKETS_BACKLOG))
 		return err_set_errno(err, errno, "listen");
 	return 0;

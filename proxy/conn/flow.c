@@ -49,6 +49,7 @@ static enum flow_result deliver(struct flow *f)
 		f->sent += held - (size_t)n;
 		if (n > 0)
 			return FLOW_WAIT_WRITE;
+		bytes_free(&f->head); /* an idle connection keeps no buffer */
 	}
 	while (f->in_pipe > 0) {
 		n = splice(f->pipe.rd, NULL, f->to, NULL, f->in_pipe, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);

@@ -51,16 +51,7 @@ struct quic {
 
 struct quic *quic_new(void)
 {
-	struct quic *q = calloc(1, sizeof(*q));
-
-	if (!q)
-		return NULL;
-	q->opener = quic_opener_new();
-	if (!q->opener) {
-		free(q);
-		return NULL;
-	}
-	return q;
+	return calloc(1, sizeof(struct quic));
 }
 
 void quic_free(struct quic *q)
@@ -174,6 +165,9 @@ static struct flow *read_initial(struct quic *q, struct flow *f, const struct pa
 	int len;
 
 	if ((f && !f->stream) || !may_open(q, now_us))
+		return f;
+	/* With the first packet: most jobs have none, and the ciphers take a millisecond to set up. */
+	if (!q->opener && !(q->opener = quic_opener_new()))
 		return f;
 	if (f)
 		keys = f->keys;

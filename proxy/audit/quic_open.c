@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <openssl/core_names.h>
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <stdlib.h>
@@ -56,6 +57,8 @@ struct quic_opener *quic_opener_new(void)
 
 	if (!o)
 		return NULL;
+	/* The process may open no file by now, and the built-in providers need none. */
+	OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
 	o->hmac = EVP_MAC_fetch(NULL, "HMAC", NULL);
 	o->gcm = EVP_CIPHER_fetch(NULL, "AES-128-GCM", NULL);
 	o->ecb = EVP_CIPHER_fetch(NULL, "AES-128-ECB", NULL);

@@ -303,12 +303,12 @@ static int set_up(struct proxy *p, struct err *err)
 	p->guard = p->resolver ? guard_new(err) : NULL;
 	if (!p->guard)
 		return -1;
-	/* Hashes and ciphers read OpenSSL's configuration; the start record says whose job it is. */
+	/* The start record says whose job it is, so it asks before the isolation. */
 	p->audit = audit_new(&audit);
 	if (!p->audit)
 		return err_set_errno(err, errno, "the audit log");
 	p->quic = quic_new();
-	return p->quic ? 0 : err_set(err, "OpenSSL has no AES-128-GCM or HMAC, or there is no memory");
+	return p->quic ? 0 : err_set(err, "out of memory");
 }
 
 static int make_doors(struct proxy *p)

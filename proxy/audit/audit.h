@@ -63,7 +63,7 @@ struct audit_config {
 
 /*
  * Returns NULL with errno set (ENOMEM). Must be called before the process is
- * isolated (it looks up the hash); later calls need the system calls that
+ * isolated (it asks for the user and the kernel's release); later calls need the system calls that
  * log_file.c names. The program ignores SIGPIPE and SIGXFSZ.
  */
 struct audit *audit_new(const struct audit_config *config);

@@ -19,9 +19,8 @@ struct quic_keys {
 };
 
 /*
- * The ciphers and the hash, looked up. Must be called before the process is
- * isolated, since OpenSSL reads its configuration; the calls below need no
- * system call but those of memory. NULL when there is none of them or no memory.
+ * The ciphers and the hash, looked up, without OpenSSL's configuration file:
+ * neither this nor the calls below need a system call but those of memory. NULL when there is none of them or no memory.
  */
 struct quic_opener *quic_opener_new(void);
 void quic_opener_free(struct quic_opener *o);

@@ -3,8 +3,8 @@
  * The proxy's life, in order:
  *
  *   set-up    event base, resolver, guard: what needs a path or another kind of socket
- *   gate      the launcher's sockets arrive
- *   isolate   no privilege, no files, seccomp (isolation.h); from here on hostile bytes may come
+ *   isolate   no privilege, no files, seccomp (isolation.h), while the launcher still builds
+ *   gate      the launcher's sockets arrive; from here on hostile bytes may come
  *   READY     the launcher probes: every door answers with its nonce
  *   ARMED     the start record is written, the policy is in force, the command starts
  *   FINISH    the sandbox is gone: take what still waits, end every connection, read G's
@@ -391,12 +391,10 @@ int proxy_run(const struct proxy_config *config)
 	struct err err = { "" };
 
 	ignore_signals();
-	if (set_up(&p, &err) < 0) {
+	if (set_up(&p, &err) < 0 || isolation_drop_privileges(&err) < 0 || isolation_seccomp(&err) < 0) {
 		complain(&p, err.text);
 	} else if (receive_gate(&p) == 0) {
-		if (isolation_drop_privileges(&err) < 0 || isolation_seccomp(&err) < 0)
-			complain(&p, err.text);
-		else if (make_doors(&p) < 0 || fdpass_send(p.handoff_fd, &ready, sizeof(ready), NULL, 0) < 0)
+		if (make_doors(&p) < 0 || fdpass_send(p.handoff_fd, &ready, sizeof(ready), NULL, 0) < 0)
 			complain(&p, "proxy: out of memory");
 		else
 			event_base_loop(p.base, EVLOOP_NO_EXIT_ON_EMPTY);

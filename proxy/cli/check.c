@@ -18,10 +18,8 @@ int command_check(int argc, char **argv)
 	struct policy *p;
 	int failed;
 
-	if (argc != 3) {
-		fprintf(stderr, "usage: netgate check POLICY   (\"-\": standard input)\n");
-		return 2;
-	}
+	if (argc != 3)
+		return help_misused("check");
 	p = policy_load_file(argv[2], &err);
 	if (!p)
 		return command_fail(1, &err);

@@ -10,11 +10,15 @@ int command_run(int argc, char **argv);	    /* netgate [options] -- COMMAND */
 int command_check(int argc, char **argv);   /* netgate check POLICY */
 int command_explain(int argc, char **argv); /* netgate explain POLICY WHAT */
 int command_verify(int argc, char **argv);  /* netgate verify LOG */
+int command_help(int argc, char **argv);    /* netgate help [check|explain|verify] */
 
 /* "netgate: …" on stderr; returns `status`. */
 int command_fail(int status, const struct err *err);
 
-/* The text of --help, on standard output. */
-void help_print(void);
+/* The help for a subcommand, or for all of netgate when `command` is NULL or none of them, on standard output. */
+void help_print(const char *command);
+
+/* How to call a subcommand that has arguments, on standard error; returns the exit status 2. */
+int help_misused(const char *command);
 
 #endif

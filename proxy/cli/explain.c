@@ -14,11 +14,8 @@ int command_explain(int argc, char **argv)
 	struct policy *p;
 	int r;
 
-	if (argc != 4) {
-		fprintf(stderr, "usage: netgate explain POLICY URL|HOST[:PORT]\n"
-				"exit status: 0 allowed, 1 denied, 2 error\n");
-		return 2;
-	}
+	if (argc != 4)
+		return help_misused("explain");
 	p = policy_load_file(argv[2], &err);
 	if (!p)
 		return command_fail(2, &err);

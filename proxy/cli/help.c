@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text of netgate --help. */
+/* The texts of netgate --help and of its subcommands' help. */
 #include <stdio.h>
+#include <string.h>
 
 #include "proxy/cli/commands.h"
 
@@ -25,26 +26,62 @@ static const char text[] =
 	"                        command's own standard output goes to standard error\n"
 	"  --job NAME            the job's name in each record\n"
 	"  -q, --quiet           no summary at the end\n"
-	"  -v, --verbose         a line on stderr for each attempt\n"
+	"  -v, --verbose         a line on stderr for each attempt; not together with --quiet\n"
 	"\n"
 	"The sandbox\n"
 	"  --workspace DIR       the directory that is writable and real (default: this one)\n"
 	"  --read PATH           also visible, read-only     --write PATH   also writable\n"
 	"  --fs host             the host's file system as it is (this opens a lot)\n"
 	"  --user USER           run as this user (root only)\n"
-	"  --timeout DURATION    end the command after this time: 90s, 5m, 1h30m\n"
+	"  --timeout DURATION    end the command after this time: 90s, 5m, 1h30m; 90 is seconds\n"
 	"  --resolver IP[:PORT]  the name server that netgate itself asks (up to 4)\n"
 	"\n"
 	"Other commands\n"
 	"  netgate check POLICY              load a policy, warn about it, print it canonically\n"
 	"  netgate explain POLICY WHAT       what would happen to a URL or HOST[:PORT], and which rule decides\n"
 	"  netgate verify LOG                check a log's sequence numbers and hash chain\n"
+	"  netgate help [check|explain|verify]\n"
 	"\n"
 	"Exit status: the command's own; 124 the time limit was reached; 125 netgate itself failed;\n"
 	"126 the command can't be executed; 127 it was not found; 128+N it was ended by signal N.\n"
 	"More: man netgate, docs/policy.md, docs/records.md.\n";
 
-void help_print(void)
+static const struct {
+	const char *command, *text;
+} usages[] = {
+	{ "check", "usage: netgate check POLICY   (\"-\": standard input)\n"
+		   "prints the canonical policy, and warnings on stderr; exit status: 0 it loads, 1 it does not, 2 "
+		   "wrong usage\n" },
+	{ "explain", "usage: netgate explain POLICY URL|HOST[:PORT]\n"
+		     "exit status: 0 allowed, 1 denied, 2 error\n" },
+	{ "verify", "usage: netgate verify LOG [--job NAME] [--head HASH]   (\"-\": standard input)\n"
+		    "exit status: 0 whole, 1 broken, 2 error, 3 a run has no end record\n" },
+};
+
+static void print(const char *command, FILE *out)
 {
-	fputs(text, stdout);
+	for (size_t i = 0; command && i < sizeof(usages) / sizeof(*usages); i++) {
+		if (strcmp(usages[i].command, command) != 0)
+			continue;
+		fputs(usages[i].text, out);
+		return;
+	}
+	fputs(text, out);
+}
+
+void help_print(const char *command)
+{
+	print(command, stdout);
+}
+
+int help_misused(const char *command)
+{
+	print(command, stderr);
+	return 2;
+}
+
+int command_help(int argc, char **argv)
+{
+	help_print(argc > 2 ? argv[2] : NULL);
+	return 0;
 }

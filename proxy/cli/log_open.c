@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,8 +37,8 @@ static int make_directories(const char *path, struct err *err)
 		memcpy(part, path, i);
 		part[i] = '\0';
 		if (mkdir(part, 0700) < 0 && errno != EEXIST)
-			return err_set_errno(
-				err, errno, "cannot make the directory %s for the log (name another with --log)", part);
+			return err_set_errno(err, errno,
+					     "cannot make the directory %s for the log (name a file with --log)", part);
 		if (path[i] == '\0')
 			return 0;
 	}
@@ -80,12 +81,35 @@ static int absolute_path(const char *log, struct log_place *place, struct err *e
 		return -1;
 	if (!*name)
 		return err_set(err, "--log: %s is a directory; name a file", log);
-	if (!realpath(dir, real))
+	if (!realpath(dir, real)) {
+		if (errno == ENOENT)
+			return err_set(err, "--log: the directory %.*s does not exist", (int)(slash - log), log);
 		return err_set_errno(err, errno, "--log: %s", log);
+	}
 	if (path_set(place->path, err, "%.*s/%s", PATH_MAX - 300, strcmp(real, "/") == 0 ? "" : real, name) < 0)
 		return -1;
 	memcpy(place->hide, place->path, sizeof(place->hide));
 	return 0;
+}
+
+static bool is_standard_output(const char *log)
+{
+	static const char *const names[] = { "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strcmp(log, names[i]) == 0)
+			return true;
+	return false;
+}
+
+static int open_failed(const char *log, const struct log_place *place, struct err *err)
+{
+	if (errno == ELOOP)
+		return err_set(err, "cannot open the log %s: it is a symbolic link; name the file itself", place->path);
+	if (log)
+		return err_set_errno(err, errno, "cannot open the log %s", place->path);
+	/* As inside of another netgate, whose logs nobody in there may touch. */
+	return err_set_errno(err, errno, "cannot open the log %s (name a file with --log)", place->path);
 }
 
 int log_open(const char *log, const char *job, struct log_place *place, struct err *err)
@@ -95,11 +119,13 @@ int log_open(const char *log, const char *job, struct log_place *place, struct e
 		place->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
 		return place->fd < 0 ? err_set_errno(err, errno, "--log -: standard output") : 0;
 	}
+	if (log && is_standard_output(log))
+		return err_set(err, "--log: for standard output, use --log -");
 	if ((log ? absolute_path(log, place, err) : default_path(job, place, err)) < 0)
 		return -1;
 	/* Read too: half a line that a killed run left behind is ended before the first record. */
 	place->fd = open(place->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
 	if (place->fd < 0)
-		return err_set_errno(err, errno, "cannot open the log %s", place->path);
+		return open_failed(log, place, err);
 	return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* netgate: which subcommand is meant. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@ static const struct {
 	{ "check", command_check },
 	{ "explain", command_explain },
 	{ "verify", command_verify },
+	{ "help", command_help },
 };
 
 int command_fail(int status, const struct err *err)
@@ -20,10 +22,25 @@ int command_fail(int status, const struct err *err)
 	return status;
 }
 
+/* "netgate check --help" */
+static bool asks_for_help(int argc, char **argv)
+{
+	for (int i = 2; i < argc; i++)
+		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+			return true;
+	return false;
+}
+
 int main(int argc, char **argv)
 {
-	for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(*commands); i++)
-		if (strcmp(argv[1], commands[i].name) == 0)
-			return commands[i].run(argc, argv);
+	for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(*commands); i++) {
+		if (strcmp(argv[1], commands[i].name) != 0)
+			continue;
+		if (asks_for_help(argc, argv)) {
+			help_print(argv[1]);
+			return 0;
+		}
+		return commands[i].run(argc, argv);
+	}
 	return command_run(argc, argv);
 }

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "proxy/cli/suggest.h"
 
 #define JOB_LEN_MAX 64
 
@@ -133,7 +134,8 @@ static int take(struct options *o, int code, const char *name, char *arg, struct
 		return add_resolver(o, arg, err);
 	case OPT_TIMEOUT:
 		if (options_duration(arg, &o->timeout_us) < 0)
-			return err_set(err, "--timeout: write a duration such as 90s, 5m or 1h30m");
+			return err_set(
+				err, "--timeout: write a duration such as 90s, 5m or 1h30m (without a unit: seconds)");
 		return 0;
 	case OPT_JOB:
 		o->job = arg;
@@ -166,6 +168,40 @@ static const char *long_name(int code)
 	return code >= OPT_USER && code <= OPT_FS ? names[code - OPT_USER] : NULL;
 }
 
+/* getopt_long takes "--al" for --allow until there is another such option: here a long option is written in full. */
+static int check_long(const char *word, struct err *err)
+{
+	const char *nearest = NULL;
+	unsigned distance, best = SUGGEST_FAR;
+	size_t len;
+
+	if (strncmp(word, "--", 2) != 0 || !word[2])
+		return 0;
+	word += 2;
+	len = strcspn(word, "=");
+	for (const struct option *option = table; option->name; option++) {
+		if (strlen(option->name) == len && memcmp(option->name, word, len) == 0)
+			return 0;
+		distance = suggest_distance(word, len, option->name);
+		if (distance < best) {
+			best = distance;
+			nearest = option->name;
+		}
+	}
+	if (nearest)
+		return err_set(err, "--%.*s: unknown option; did you mean --%s?", (int)len, word, nearest);
+	return err_set(err, "--%.*s: unknown option; see netgate --help", (int)len, word);
+}
+
+static int refuse(int code, const char *word, struct err *err)
+{
+	if (code == ':')
+		return err_set(err, "%s needs an argument; see netgate --help", word);
+	if (word[1] == '-')
+		return err_set(err, "%.*s takes no argument", (int)strcspn(word, "="), word);
+	return err_set(err, "-%c: unknown option; see netgate --help", optopt);
+}
+
 int options_parse(struct options *o, int argc, char **argv, struct err *err)
 {
 	size_t most = (size_t)argc * 2 + 1;
@@ -178,12 +214,18 @@ int options_parse(struct options *o, int argc, char **argv, struct err *err)
 		return err_set_errno(err, ENOMEM, "options");
 	opterr = 0;
 	optind = 1;
-	/* '+': stop at the command; ':': tell a missing argument from an unknown option. */
-	while ((code = getopt_long(argc, argv, "+:hqv", table, NULL)) != -1) {
-		if (code == ':')
-			return err_set(err, "%s needs an argument; see netgate --help", argv[optind - 1]);
-		if (code == '?')
-			return err_set(err, "%s: unknown option; see netgate --help", argv[optind - 1]);
+	while (optind < argc) {
+		/* The word that getopt_long is about to take, or is in: "-qv" is two options. */
+		const char *word = argv[optind];
+
+		if (check_long(word, err) < 0)
+			return -1;
+		/* '+': stop at the command; ':': tell a missing argument from an unknown option. */
+		code = getopt_long(argc, argv, "+:hqv", table, NULL);
+		if (code == -1)
+			break;
+		if (code == ':' || code == '?')
+			return refuse(code, word, err);
 		code = code == 'h' ? OPT_HELP : code == 'q' ? OPT_QUIET : code == 'v' ? OPT_VERBOSE : code;
 		if (take(o, code, long_name(code), optarg, err) < 0)
 			return -1;

@@ -241,6 +241,16 @@ static int prepare(struct job *j, struct err *err)
 	return log_open(o->log, j->name, &j->log, err);
 }
 
+/* Where the log is; and, for who keeps logs, the head of its hash chain, on a line of its own to be copied from. */
+static void tell_log(const struct job *j, const char *head)
+{
+	if (j->options.quiet || !j->log.path[0])
+		return;
+	tell(j->tell_fd, "log: %s", j->log.path);
+	if (head[0] && (j->options.log || j->options.verbose))
+		tell(j->tell_fd, "head: %s", head);
+}
+
 static int run_roles(struct job *j, struct err *err)
 {
 	struct monitor m = { .timeout_us = j->options.timeout_us, .quiet = j->options.quiet };
@@ -272,8 +282,7 @@ static int run_roles(struct job *j, struct err *err)
 			tell(j->tell_fd, "note: %s", m.notes[i]);
 		free(m.notes[i]);
 	}
-	if (!j->options.quiet && j->log.path[0])
-		tell(j->tell_fd, "log: %s%s%s", j->log.path, m.head[0] ? "  head: " : "", m.head);
+	tell_log(j, m.head);
 	return status;
 }
 
@@ -286,7 +295,7 @@ int command_run(int argc, char **argv)
 	if (options_parse(&j.options, argc, argv, &err) < 0) {
 		status = command_fail(EXIT_NETGATE, &err);
 	} else if (j.options.help) {
-		help_print();
+		help_print(NULL);
 	} else if (j.options.version) {
 		printf("netgate %s\n", NETGATE_VERSION);
 	} else if (!j.options.command) {

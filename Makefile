@@ -172,6 +172,7 @@ install: all ## into $(DESTDIR)$(PREFIX), /usr/local by default
 	install -m 755 $(BUILD)/netgate $(BUILD)/sandbox-net $(DESTDIR)$(PREFIX)/bin
 	for page in $(wildcard docs/man/*.[1-8]); do \
 		install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} $$page || exit 1; done
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/netgate $(wildcard docs/*.md)
 
 .PHONY: clean
 clean: ## remove build/

@@ -69,15 +69,14 @@ static void report_run(struct verifier *v, const struct run *run, const char *st
 		head);
 }
 
-/* Reports a run that contradicts itself at the present line. The first one found becomes the error. */
+/* Reports a run that contradicts itself at the present line. */
 static void report_broken(struct verifier *v, const char *job_text, const char *what)
 {
 	char job[SHOW_CAP(JOB_MAX)];
 
 	shown(job_text, job);
 	fprintf(v->out, "%-10s  job %s: line %" PRIu64 ": %s\n", "BROKEN", job, v->line_no, what);
-	if (!v->broken++)
-		err_set(v->err, "job %s, line %" PRIu64 ": %s", job, v->line_no, what);
+	v->broken++;
 }
 
 static void report_strange(struct verifier *v, const char *what)
@@ -265,40 +264,60 @@ static int read_lines(struct verifier *v, FILE *in, char *line)
 	return ret;
 }
 
+static void report_head(struct verifier *v)
+{
+	if (!v->want)
+		return;
+	if (v->want_found) {
+		fprintf(v->out, "%-10s  the head given is that of line %" PRIu64 "\n", "HEAD", v->want_found);
+		return;
+	}
+	fprintf(v->out, "%-10s  no run ever had the head given: lines before it were changed or are missing\n", "HEAD");
+	v->broken++;
+}
+
 static enum verify_result conclude(struct verifier *v)
 {
+	char job[SHOW_CAP(JOB_MAX)];
+
 	for (size_t i = 0; i < v->n_runs; i++)
 		report_unfinished(v, &v->runs[i]);
-	if (v->want && v->want_found) {
-		fprintf(v->out, "%-10s  the head given is that of line %" PRIu64 "\n", "HEAD", v->want_found);
-	} else if (v->want) {
-		fprintf(v->out, "%-10s  no run ever had the head given: lines before it were changed or are missing\n",
-			"HEAD");
-		if (!v->broken++)
-			err_set(v->err, "no run ever had the head %s", v->want);
+	if (v->job && !v->finished && !v->unfinished && !v->broken) {
+		err_set(v->err, "no records of job %s in this log", shown(v->job, job));
+		return VERIFY_ERROR;
+	}
+	report_head(v);
+	if (!v->finished && !v->unfinished && !v->broken) {
+		fprintf(v->out, "%-10s  no records\n", "BROKEN");
+		v->broken++;
 	}
 	if (v->broken)
 		return VERIFY_BROKEN;
-	if (!v->finished && !v->unfinished) {
-		err_set(v->err, "no records%s%s", v->job ? " of job " : "", v->job ? v->job : "");
-		return VERIFY_BROKEN;
-	}
 	return v->unfinished || v->strange ? VERIFY_UNFINISHED : VERIFY_OK;
+}
+
+/* Returns 0 or -1 with an error. */
+static int check_head(const char *head, struct err *err)
+{
+	char text[SHOW_CAP(CHAIN_HEX)];
+
+	if (!head || (strlen(head) == CHAIN_HEX - 1 && strspn(head, "0123456789abcdefABCDEF") == CHAIN_HEX - 1))
+		return 0;
+	return err_set(err, "--head \"%s\" is not a head: that has 64 hex digits",
+		       show_bytes(text, head, strlen(head), CHAIN_HEX));
 }
 
 enum verify_result verify_log(FILE *in, FILE *out, const char *job, const char *head, struct err *err)
 {
 	struct verifier v = { .out = out, .err = err, .job = job, .want = head };
-	enum verify_result result = VERIFY_BROKEN;
+	enum verify_result result = VERIFY_ERROR;
 	char *line = malloc(VERIFY_LINE_MAX + 2);
 
 	v.chain = chain_new();
 	v.runs = calloc(VERIFY_RUNS_MAX, sizeof(*v.runs));
-	if (head && (strlen(head) != CHAIN_HEX - 1 || strspn(head, "0123456789abcdefABCDEF") != CHAIN_HEX - 1))
-		err_set(err, "\"%s\" is not a head: that has 64 hex digits", head);
-	else if (!line || !v.chain || !v.runs)
+	if (!line || !v.chain || !v.runs)
 		err_set(err, "out of memory");
-	else if (!read_lines(&v, in, line))
+	else if (!check_head(head, err) && !read_lines(&v, in, line))
 		result = conclude(&v);
 	chain_free(v.chain);
 	free(v.runs);

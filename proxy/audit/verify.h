@@ -18,7 +18,8 @@ struct err;
 enum verify_result {
 	VERIFY_OK,	   /* every run is whole and finished */
 	VERIFY_UNFINISHED, /* nothing contradicts, but a run has no end, or some lines are no records */
-	VERIFY_BROKEN	   /* a run was changed, the head was not found, or the log could not be read */
+	VERIFY_BROKEN,	   /* a run was changed, the head was not found, or there are no records */
+	VERIFY_ERROR	   /* nothing can be said: no such job, no head, or the log could not be read */
 };
 
 /*
@@ -26,7 +27,7 @@ enum verify_result {
  * different jobs may be mixed in one log; a `start` of the same job begins a
  * new run. With `job`, other jobs are left out. With `head` (64 hex digits,
  * any case), some run must have had this head: that proves all of it up to that line.
- * `err` says what was found when the result is VERIFY_BROKEN.
+ * What is broken is said in `out`; `err` is set when the result is VERIFY_ERROR.
  */
 enum verify_result verify_log(FILE *in, FILE *out, const char *job, const char *head, struct err *err);
 

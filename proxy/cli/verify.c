@@ -3,41 +3,62 @@
 #include "proxy/audit/verify.h"
 
 #include <errno.h>
-#include <stdbool.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "proxy/cli/commands.h"
 
+static const char usage[] = "usage: netgate verify LOG [--job NAME] [--head HASH]   (\"-\": standard input)\n"
+			    "exit status: 0 whole, 1 broken, 2 error, 3 a run has no end record\n";
+
+struct arguments {
+	const char *log, *job, *head;
+};
+
+/* In any order; each once. "--job NAME" or "--job=NAME". Returns 0 or -1. */
+static int read_arguments(struct arguments *a, int argc, char **argv)
+{
+	static const struct option table[] = { { "job", required_argument, NULL, 'j' },
+					       { "head", required_argument, NULL, 'h' },
+					       { NULL, 0, NULL, 0 } };
+	int code;
+
+	*a = (struct arguments){ NULL };
+	opterr = 0;
+	optind = 2;
+	while ((code = getopt_long(argc, argv, "", table, NULL)) != -1) {
+		const char **slot = code == 'j' ? &a->job : code == 'h' ? &a->head : NULL;
+
+		if (!slot || *slot)
+			return -1;
+		*slot = optarg;
+	}
+	if (argc - optind != 1)
+		return -1;
+	a->log = argv[optind];
+	return 0;
+}
+
 int command_verify(int argc, char **argv)
 {
-	const char *job = NULL, *head = NULL;
 	struct err err = { "" };
-	bool bad = argc < 3 || argc % 2 == 0;
+	struct arguments a;
 	FILE *in;
 	enum verify_result r;
 
-	for (int i = 3; i + 1 < argc; i += 2) {
-		if (strcmp(argv[i], "--job") == 0)
-			job = argv[i + 1];
-		else if (strcmp(argv[i], "--head") == 0)
-			head = argv[i + 1];
-		else
-			bad = true;
-	}
-	if (bad) {
-		fprintf(stderr, "usage: netgate verify LOG [--job NAME] [--head HASH]\n"
-				"exit status: 0 whole, 1 broken, 2 error, 3 a run has no end record\n");
+	if (read_arguments(&a, argc, argv)) {
+		fputs(usage, stderr);
 		return 2;
 	}
-	in = strcmp(argv[2], "-") == 0 ? stdin : fopen(argv[2], "re");
+	in = strcmp(a.log, "-") == 0 ? stdin : fopen(a.log, "re");
 	if (!in) {
-		err_set_errno(&err, errno, "cannot read the log %s", argv[2]);
+		err_set_errno(&err, errno, "cannot read the log %s", a.log);
 		return command_fail(2, &err);
 	}
-	r = verify_log(in, stdout, job, head, &err);
+	r = verify_log(in, stdout, a.job, a.head, &err);
 	fclose(in);
-	if (r == VERIFY_BROKEN)
-		return command_fail(1, &err);
-	return r == VERIFY_UNFINISHED ? 3 : 0;
+	if (r == VERIFY_ERROR)
+		return command_fail(2, &err);
+	return r == VERIFY_BROKEN ? 1 : r == VERIFY_UNFINISHED ? 3 : 0;
 }

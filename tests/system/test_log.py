@@ -272,3 +272,27 @@ def test_verify(lab):
         done = subprocess.run([netgate, "verify", path], capture_output=True, text=True, timeout=60)
         assert done.returncode != 0, (what, done)
         assert done.stdout or done.stderr, what
+
+
+def test_verify_says_what_went_wrong(lab):
+    """1 is a broken log; a question that can't be answered is 2. Options stand anywhere, and nothing is said twice."""
+    result = lab.netgate(["--allow", "ok.test", "--job", "j"], ["true"])
+    netgate = os.path.join(lab.programs(), "netgate")
+    with open(result.log) as log:
+        lines = log.readlines()
+    head = hashlib.sha256(hashlib.sha256(b"").digest() + lines[0].rstrip("\n").encode()).hexdigest()
+    broken = os.path.join(lab.folder, "broken.jsonl")
+    with open(broken, "w") as out:
+        out.writelines([lines[0], lines[1].replace('"seq":2', '"seq":3')])
+
+    def verify(*args):
+        return subprocess.run([netgate, "verify", *args], capture_output=True, text=True, timeout=60)
+
+    for args, status in (([result.log], 0), (["--job", "j", result.log, f"--head={head}"], 0), (["--head", head, "--job", "j", result.log], 0),
+                         ([result.log, "--head", "0" * 64], 1), ([broken], 1), ([result.log, "--head", "abc"], 2),
+                         ([result.log, "--job", "k"], 2), ([result.log, "--nonsense", "x"], 2), ([result.log, result.log], 2), ([], 2),
+                         (["/nonexistent"], 2), ([lab.folder], 2), (["--job", "j"], 2)):
+        done = verify(*args)
+        assert done.returncode == status, (args, done)
+        assert bool(done.stderr) == (status == 2), (args, done)
+    assert verify(broken).stdout.count("seq 3 where 2 was due") == 1

@@ -94,9 +94,15 @@ def describe(record):
         where = record.get("dst", "") + (f":{record['port']}" if "port" in record else "")
         packets = "packet" if record["count"] == 1 else "packets"
         return f"{RED}deny {PLAIN} {record.get('proto', ''):4} {where}, {record['count']} {packets}  {DIM}{record['reason']}{PLAIN}"
+    if kind == "process":
+        if "unknown" in record:
+            return f"{DIM}unknown: {record['unknown']}{PLAIN}"
+        return f"{DIM}by{PLAIN} {record.get('exe', '')}  {DIM}pid {record['pid']}, from {record.get('src', '')}{PLAIN}"
+    if kind == "gap":
+        return f"{record['lost']} records before this one could not be written"
     if kind == "end":
-        return f"exit {record.get('exit')}, {record['allowed']} allowed, chain head {record['head'][:16]}…"
-    return ""
+        return f"exit {record.get('exit')}, {record['allowed']} allowed, hash chain before this record {record['head'][:16]}…"
+    raise ValueError(f"the demo cannot describe a record of type {kind}")
 
 
 def show_capture(title, capture):
@@ -130,6 +136,7 @@ def main():
         heading("What the log says (JSON Lines; the members that matter)")
         for record in records:
             print(f"  {record['seq']:3} {record['type']:8} {describe(record)}")
+        print("  The head that netgate printed above covers every record, `end` too; the one in `end` covers those before it.")
         heading("What the internet saw of the same job")
         leaked_before = show_capture("without netgate", before)
         leaked = show_capture("with netgate   ", after)

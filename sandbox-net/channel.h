@@ -6,7 +6,7 @@
  *                     FAILED    it could not be done; text: why
  *   launcher → init   GO        start the command; value: 1 with the terminal, 0 without
  *   command → launcher STARTED  sent before exec, with the sender's credentials: its pid as seen outside
- *                     EXEC      it could not be executed; value: errno
+ *                     EXEC      it could not be executed; value: errno; text: why, or ""
  *   init → launcher   STOPPED   the command was stopped; value: the signal
  *                     ENDED     value: wait status
  *   launcher → init   SIGNAL    value: a signal for the command

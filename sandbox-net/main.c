@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/version.h"
 #include "sandbox-net/options.h"
+#include "sandbox-net/report.h"
 #include "sandbox-net/run.h"
 
 static int run_main(int argc, char **argv)
@@ -14,7 +15,9 @@ static int run_main(int argc, char **argv)
 	struct err err = { 0 };
 
 	if (options_parse(argc, argv, &options, &err)) {
-		fprintf(stderr, "sandbox-net run: %s\n", err.text);
+		const struct report report = { .fd = options.report_fd };
+
+		report_failed(&report, err.text);
 		return RUN_FAILED;
 	}
 	if (options.help) {

@@ -2,6 +2,7 @@
 /* Reports to the monitor. One that is gone is noticed elsewhere (watch.h), so a report that can't be sent is dropped. */
 #include "sandbox-net/report.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -20,7 +21,8 @@ static void report_send(const struct report *r, enum report_type type, int32_t v
 		return;
 	}
 	snprintf(msg.text, sizeof(msg.text), "%s", text ? text : "");
-	(void)send(r->fd, &msg, sizeof(msg), MSG_NOSIGNAL);
+	if (send(r->fd, &msg, sizeof(msg), MSG_NOSIGNAL) < 0 && text && (errno == EBADF || errno == ENOTSOCK))
+		fprintf(stderr, "sandbox-net: %s\n", text); /* not from netgate */
 }
 
 void report_note(const struct report *r, const char *text)
@@ -47,11 +49,11 @@ void report_started(const struct report *r, pid_t pid)
 	report_send(r, REPORT_STARTED, pid, NULL);
 }
 
-void report_exec(const struct report *r, const char *command, int errnum)
+void report_exec(const struct report *r, const char *command, int errnum, const char *why)
 {
 	char text[REPORT_TEXT_MAX];
 
-	snprintf(text, sizeof(text), "%s: %s", command, strerror(errnum));
+	snprintf(text, sizeof(text), "%s: %s", command, why[0] ? why : strerror(errnum));
 	report_send(r, REPORT_EXEC, exec_status(errnum), text);
 }
 

@@ -22,8 +22,8 @@ void report_sandbox(const struct report *r, pid_t init, int user_ns, int net_ns)
 /* The command runs, as process `pid` of the launcher's PID namespace. */
 void report_started(const struct report *r, pid_t pid);
 
-/* The command could not be executed: `errnum` says why. REPORT_ENDED follows, with the same exit status. */
-void report_exec(const struct report *r, const char *command, int errnum);
+/* The command could not be executed: `errnum`, and in words `why`. REPORT_ENDED follows, with the same exit status. */
+void report_exec(const struct report *r, const char *command, int errnum, const char *why);
 
 /* The command was stopped. */
 void report_stopped(const struct report *r);

@@ -92,7 +92,7 @@ static void on_channel(struct watch *w, struct state *s)
 		report_started(w->report, pid);
 		break;
 	case CHANNEL_EXEC:
-		report_exec(w->report, w->command, msg.value);
+		report_exec(w->report, w->command, msg.value, msg.text);
 		break;
 	case CHANNEL_STOPPED:
 		on_stopped(w, s, msg.value);

@@ -100,7 +100,8 @@ int seal_choose_workspace(struct seal *s, struct err *err)
 
 	s->workspace[0] = '\0';
 	if (!getcwd(here, sizeof(here)))
-		return err_set_errno(err, errno, "the current directory; change to another one");
+		return errno == ENOENT ? err_set(err, "the current directory was removed; change to another one")
+				       : err_set_errno(err, errno, "the current directory; change to another one");
 	if (real_path("--workspace", o->workspace ? o->workspace : here, base, err))
 		return -1;
 	if (stat(base, &st) || !S_ISDIR(st.st_mode))
@@ -204,10 +205,65 @@ static int add_link(struct seal_plan *plan, const char *given, const char *real,
 	return seal_plan_add(plan, given, PLACE_LINK, rank, real, err);
 }
 
+/* True when `path` lies in one of the homes. */
+static bool is_in_home(const char *path, char homes[2][PATH_MAX])
+{
+	return (homes[0][0] && mount_path_is_below(path, homes[0])) ||
+	       (homes[1][0] && mount_path_is_below(path, homes[1]));
+}
+
+/*
+ * Tools that need what lies around their directory of programs: X/`dir` in PATH
+ * with X/`marker` shows all of X.
+ */
+static const struct {
+	const char *dir, *marker;
+} tool_trees[] = {
+	{ "bin", "pyvenv.cfg" },       /* Python's venv */
+	{ "bin", "lib/node_modules" }, /* node, as nvm has it */
+	{ "bin", "libexec/pyenv" },
+	{ "shims", "libexec/pyenv" },
+};
+
+/* What is never shown for a marker: tools are in there, but keys and tokens too. */
+static const char *const never_trees[] = { ".local", ".cargo", ".config" };
+
+static bool may_be_tree(const char *tree, char homes[2][PATH_MAX])
+{
+	if (!is_in_home(tree, homes))
+		return false;
+	for (size_t i = 0; i < 2; i++) {
+		if (!homes[i][0])
+			continue;
+		if (at_or_below(homes[i], tree))
+			return false;
+		for (size_t k = 0; k < sizeof(never_trees) / sizeof(*never_trees); k++)
+			if (mount_path_is_below(tree, homes[i]) &&
+			    strcmp(tree + strlen(homes[i]) + 1, never_trees[k]) == 0)
+				return false;
+	}
+	return true;
+}
+
+/* Cuts `dir`, a directory of PATH, down to the tree that its tools need; leaves it alone when there is none. */
+static void widen_to_tree(char dir[static PATH_MAX], char homes[2][PATH_MAX])
+{
+	char *slash = strrchr(dir, '/');
+	char marker[PATH_MAX + 32];
+
+	*slash = '\0';
+	for (size_t i = 0; may_be_tree(dir, homes) && i < sizeof(tool_trees) / sizeof(*tool_trees); i++) {
+		snprintf(marker, sizeof(marker), "%s/%s", dir, tool_trees[i].marker);
+		if (strcmp(slash + 1, tool_trees[i].dir) == 0 && access(marker, F_OK) == 0)
+			return;
+	}
+	*slash = '/';
+}
+
 /* Directories of PATH in a home hold the user's tools: shown, read-only. */
 static int add_path_entries(const struct seal *s, struct seal_plan *plan, struct err *err)
 {
-	char entry[PATH_MAX], real[PATH_MAX], homes[2][PATH_MAX];
+	char entry[PATH_MAX], real[PATH_MAX], shown[PATH_MAX], homes[2][PATH_MAX];
 	const char *p = getenv("PATH");
 
 	find_homes(s->user, homes);
@@ -221,10 +277,11 @@ static int add_path_entries(const struct seal *s, struct seal_plan *plan, struct
 		entry[n] = '\0';
 		if (!realpath(entry, real) || stat(real, &st) || !S_ISDIR(st.st_mode))
 			continue;
-		if (!(homes[0][0] && mount_path_is_below(real, homes[0])) &&
-		    !(homes[1][0] && mount_path_is_below(real, homes[1])))
+		if (!is_in_home(real, homes))
 			continue;
-		if (seal_plan_add(plan, real, PLACE_OVERLAY, RANK_PATH, NULL, err) ||
+		snprintf(shown, sizeof(shown), "%s", real);
+		widen_to_tree(shown, homes);
+		if (seal_plan_add(plan, shown, PLACE_OVERLAY, RANK_PATH, NULL, err) ||
 		    add_link(plan, entry, real, RANK_PATH, err))
 			return -1;
 	}
@@ -255,6 +312,38 @@ static int add_asked(struct seal_plan *plan, const char *given, bool writable, s
 			  writable ? RANK_WRITE : RANK_READ, NULL, err))
 		return -1;
 	return add_link(plan, given, real, writable ? RANK_WRITE : RANK_READ, err);
+}
+
+/* True when one of `paths` is `path` itself, by whatever name. */
+static bool is_named(const struct options_paths *paths, const char *path)
+{
+	char real[PATH_MAX];
+
+	for (size_t i = 0; i < paths->n; i++)
+		if (realpath(paths->v[i], real) && strcmp(real, path) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * The workspace: real, or only shown when --read names it. A --read above it
+ * may mean either, so it takes a word about the workspace itself.
+ */
+static int add_workspace(const struct seal *s, struct seal_plan *plan, struct err *err)
+{
+	const struct options *o = s->options;
+	char real[PATH_MAX];
+
+	if (is_named(&o->read, s->workspace))
+		return 0;
+	for (size_t i = 0; i < o->read.n && !is_written_on_purpose(o, s->workspace); i++)
+		if (realpath(o->read.v[i], real) && mount_path_is_below(s->workspace, real))
+			return err_set(
+				err,
+				"--read %s: the workspace %s is in there, and would be writable all the same. Say "
+				"--read %s too to have it read-only, or --write %s",
+				o->read.v[i], s->workspace, s->workspace, s->workspace);
+	return seal_plan_add(plan, s->workspace, PLACE_REAL, RANK_WRITE, NULL, err);
 }
 
 static int add_hidden(const struct seal *s, struct seal_plan *plan, const char *given, struct err *err)
@@ -316,7 +405,7 @@ static int add_requests(const struct seal *s, struct seal_plan *plan, struct err
 		for (size_t i = 0; i < o->read.n; i++)
 			if (add_asked(plan, o->read.v[i], false, err))
 				return -1;
-		if (s->workspace[0] && seal_plan_add(plan, s->workspace, PLACE_REAL, RANK_WRITE, NULL, err))
+		if (s->workspace[0] && add_workspace(s, plan, err))
 			return -1;
 		for (size_t i = 0; i < o->write.n; i++)
 			if (add_asked(plan, o->write.v[i], true, err))

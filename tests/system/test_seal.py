@@ -291,6 +291,90 @@ def test_homes_hold_what_was_asked_for(world, caller):
     assert result.shown[3] == [[], []]
 
 
+def make_tree(top, *paths):
+    for path in paths:
+        (top / path).parent.mkdir(parents=True, exist_ok=True)
+        (top / path).write_text(path)
+
+
+TREES = {"venv": "venv/bin", "pyenv": "pyenv/shims", "pyenv itself": "pyenv/bin", "node": "nvm/v1/bin"}
+BARE = {"no tree": "plain/bin", "another directory": "venv/tools", ".local": ".local/bin", ".cargo": ".cargo/bin", ".config": ".config/bin",
+        "the home": "bin"}
+
+
+@pytest.mark.parametrize("entry", [*TREES, *BARE])
+def test_trees_of_tools(world, caller, entry):
+    """A directory of PATH brings along what its tools need around them, where a marker says what they are, and nothing else."""
+    if caller == "sudo":
+        pytest.skip("this user has no home in the user database")
+    folder = TREES.get(entry) or BARE[entry]
+    top = pathlib.Path(folder).parent
+    make_tree(world.home, "venv/pyvenv.cfg", "pyenv/libexec/pyenv", "nvm/v1/lib/node_modules/npm", "pyvenv.cfg", ".local/lib/node_modules/x",
+              ".cargo/pyvenv.cfg", ".config/pyvenv.cfg", "plain/lib/other", f"{folder}/tool", f"{top}/around/file")
+    (world.home / "current").symlink_to(top)
+    subprocess.run(["chown", "-R", f"{UID}:{UID}", world.home], check=True)
+    result = world.python(caller, """
+        top = os.path.join(os.environ["HOME"], sys.argv[1])
+        show([attempt(lambda: open(p).close()) for p in (os.path.join(top, "around/file"), sys.argv[2] + "/tool")])
+        show([attempt(lambda: open(os.path.join(top, p), "w").close()) for p in ("new", "around/file")])
+    """, top, f"{world.home}/current/{pathlib.Path(folder).name}", env={"PATH": f"{world.home}/current/{pathlib.Path(folder).name}:/usr/bin:/bin"})
+    assert result.shown[0] == ["ok" if entry in TREES else "ENOENT", "ok"], result
+    if entry in TREES:
+        assert result.shown[1] == ["EROFS", "EROFS"], result
+
+
+@pytest.mark.parametrize("name", ["ws", "."])
+def test_workspace_that_is_only_read(world, caller, name):
+    (world.ws / "f").write_text("f")
+    result = world.python(caller, "show([os.getcwd(), attempt(lambda: open('f').close()), attempt(lambda: open('f', 'w')), attempt(lambda: os.mkdir('d'))])",
+                          args=["--read", world.ws if name == "ws" else name])
+    assert result.shown == [[str(world.ws), "ok", "EROFS", "EROFS"]], result
+    assert (world.ws / "f").read_text() == "f"
+
+
+def test_read_above_the_workspace(world, caller):
+    """Whether the workspace is meant too must be said."""
+    project = world.outside / "a" / "b"
+    project.mkdir(parents=True)
+    for path in (project, project / "..", project / "../.."):
+        path.chmod(0o777)
+    code = "show([attempt(lambda: open(p + '/new', 'w').close()) for p in ('.', '..')])"
+    above = ["--read", world.outside]
+    result = world.run(caller, ["true"], args=above, cwd=project)
+    assert result.rc == 125, result
+    assert f"--read {project}" in result.report("FAILED")[0] and f"--write {project}" in result.report("FAILED")[0], result
+    assert world.python(caller, code, args=[*above, "--read", "."], cwd=project).shown == [["EROFS", "EROFS"]]
+    assert world.python(caller, code, args=[*above, "--write", "."], cwd=project).shown == [["ok", "EROFS"]]
+
+
+def test_removed_directory(world, caller):
+    gone = world.ws / "gone"
+    gone.mkdir()
+    result = world.run(caller, ["true"], fake=(), preexec_fn=lambda: (os.chdir(gone), gone.rmdir()), cwd=None)
+    assert result.rc == 125 and result.report("FAILED") == ["the current directory was removed; change to another one"], result
+
+
+def test_empty_path(world, caller):
+    result = world.run(caller, ["true"], args=["--read", ""])
+    assert (result.rc, result.err, result.report("FAILED")) == (125, "", ["--read: the path is empty"]), result
+
+
+@pytest.mark.parametrize("command,why", [
+    ("no-such-program", "command not found in PATH"), ("echo hi", "command not found in PATH (it is one word; for a shell's line, sh -c '...')"),
+    ("./nothing", "no such file"), ("./script", "its interpreter /opt/no/such-python is not there"),
+    ("./odd", "the file is there, but not the loader that it names"), ("./dir/x", "no such file"), ("in-path", "its interpreter nothing is not there"),
+])
+def test_not_found_says_what(world, caller, command, why):
+    make_tree(world.ws, "script", "odd", "dir/y", "in-path")
+    (world.ws / "script").write_text("#! /opt/no/such-python -u\n")
+    (world.ws / "odd").write_text("#!/opt/\x1b[31m\n")
+    (world.ws / "in-path").write_text("#!nothing\n")
+    for name in ("script", "odd", "in-path"):
+        (world.ws / name).chmod(0o755)
+    result = world.run(caller, [command], env={"PATH": f"/usr/bin:{world.ws}:/bin"})
+    assert (result.rc, result.report("EXEC")) == (127, [f"{command}: {why}"]), result
+
+
 def test_read_and_write(world, caller):
     (world.outside / "f").write_text("f")
     os.chown(world.outside / "f", UID, UID)

@@ -56,6 +56,8 @@ struct handoff_msg {
  */
 #define GATE_CONGESTION	 "reno"
 #define GATE_TCP_PORT	 15001
+#define GATE_PROXY_PORT	 3128 /* explicit proxy on GATE_ADDR4 and GATE_ADDR6: HTTP and SOCKS5, */
+#define GATE_SOCKS_PORT	 1080 /* on both ports */
 #define GATE_NFLOG_GROUP 7
 #define GATE_NFT_TABLE	 "netgate" /* family inet */
 

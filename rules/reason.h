@@ -24,6 +24,8 @@
 	X(TLS_MALFORMED, "tls_malformed") \
 	X(HTTP_MALFORMED, "http_malformed") \
 	X(HOST_MISMATCH, "host_mismatch") \
+	X(SOCKS_MALFORMED, "socks_malformed") \
+	X(SOCKS_UNSUPPORTED, "socks_unsupported") \
 	X(UPGRADE, "upgrade") \
 	X(DNS_TYPE, "dns_type") \
 	X(DNS_MALFORMED, "dns_malformed") \

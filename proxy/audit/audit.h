@@ -29,7 +29,8 @@
 struct audit;
 struct policy;
 
-enum door { DOOR_TRANSPARENT, DOOR_DNS };
+/* Where an attempt came in: a connection to anywhere, the gate's DNS, or what an explicit proxy was asked for. */
+enum door { DOOR_TRANSPARENT, DOOR_DNS, DOOR_HTTP, DOOR_CONNECT, DOOR_SOCKS5, DOOR_COUNT };
 
 /* How a connection ended. */
 /* clang-format off */
@@ -81,7 +82,7 @@ int audit_start(struct audit *a, char *const *command);
 struct audit_decision {
 	uint64_t conn; /* 0: belongs to no connection (a DNS query over UDP) */
 	enum door door;
-	struct endpoint src, dst;
+	struct endpoint src, dst; /* dst: as the client chose it; ADDR_NONE: it gave a name only */
 	const struct request *request;
 	const struct verdict *verdict;
 	/* What was seen and is not in the request; zero or NULL where it was not. Borrowed. */
@@ -108,7 +109,7 @@ int audit_dial(struct audit *a, uint64_t conn, const struct name *host, const st
 struct audit_close {
 	uint64_t conn;
 	const struct name *host; /* as in the decision that allowed it; NULL: none or an address rule */
-	struct endpoint dst;	 /* as the client chose it */
+	struct endpoint dst;	 /* as in the decision */
 	uint64_t up, down;	 /* payload bytes sent to and received from upstream */
 	uint64_t ms;		 /* since accept */
 	enum close_end end;

@@ -15,7 +15,12 @@
 
 const char *door_word(enum door door)
 {
-	static const char *const words[] = { [DOOR_TRANSPARENT] = "transparent", [DOOR_DNS] = "dns" };
+	static const char *const words[] = {
+		[DOOR_TRANSPARENT] = "transparent", [DOOR_DNS] = "dns",	      [DOOR_HTTP] = "http",
+		[DOOR_CONNECT] = "connect",	    [DOOR_SOCKS5] = "socks5",
+	};
+
+	static_assert(sizeof(words) / sizeof(*words) == DOOR_COUNT, "a door without a word");
 
 	return words[door];
 }

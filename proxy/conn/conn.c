@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "proxy/conn/front.h"
 #include "proxy/dns/dns_map.h"
 #include "proxy/dns/dns_server.h"
 #include "proxy/upstream/dial.h"
@@ -21,6 +22,7 @@
 
 /* Bit `to` of [from]: which changes of state are legal. */
 static const uint8_t legal[] = {
+	[CONN_FRONT] = 1 << CONN_DIAL | 1 << CONN_HTTP | 1 << CONN_DRAIN,
 	[CONN_HELLO] = 1 << CONN_DIAL | 1 << CONN_HTTP | 1 << CONN_DRAIN,
 	[CONN_DIAL] = 1 << CONN_TUNNEL | 1 << CONN_HTTP | 1 << CONN_DRAIN,
 	[CONN_TUNNEL] = 1 << CONN_HTTP | 1 << CONN_DRAIN,
@@ -54,6 +56,7 @@ static void conn_interest(const struct conn *c, short *client, short *upstream)
 {
 	*client = *upstream = 0;
 	switch ((enum conn_state)c->state) {
+	case CONN_FRONT:
 	case CONN_HELLO:
 		*client = EV_READ;
 		break;
@@ -124,7 +127,7 @@ static void conn_free(struct conn *c)
 
 void conn_end_leg(struct conn *c, enum close_end end, bool abort_upstream)
 {
-	struct audit_close rec = { .conn = c->id, .dst = c->dst, .end = end };
+	struct audit_close rec = { .conn = c->id, .dst = c->leg_dst, .end = end };
 
 	if (c->dial) {
 		dial_cancel(c->dial);
@@ -181,11 +184,10 @@ static void on_dialled(void *arg, int fd, enum reason reason, const struct endpo
 		}
 	} else {
 		conn_set_state(c, CONN_TUNNEL);
-		conn_deadline(c, (uint64_t)CONN_IDLE_S * US_PER_S);
-		if (!c->peek) {
-			/* The hello that was judged goes first, from our copy. */
-			c->up.head = c->in;
-			c->in = (struct bytes){ 0 };
+		tunnel_begin(c);
+		if (c->unanswered && front_established(c) == STEP_CLOSE) {
+			conn_free(c);
+			return;
 		}
 	}
 	conn_run(c);
@@ -198,6 +200,8 @@ enum step conn_dial(struct conn *c, const struct verdict *verdict)
 	c->leg = true;
 	c->leg_up = c->up.sent;
 	c->leg_down = c->down.received;
+	c->leg_dst = c->dst;
+	c->dial_us = clock_mono_us();
 	c->host.len = 0;
 	if (verdict->host) {
 		c->host = *verdict->host;
@@ -217,6 +221,8 @@ enum step conn_dial(struct conn *c, const struct verdict *verdict)
 static enum step step(struct conn *c)
 {
 	switch ((enum conn_state)c->state) {
+	case CONN_FRONT:
+		return front_step(c);
 	case CONN_HELLO:
 		return hello_step(c);
 	case CONN_DIAL:
@@ -363,19 +369,23 @@ void conn_accept(struct conn_env *env, int fd, const struct endpoint *src, const
 	c->id = id;
 	c->accepted_us = c->active_us = clock_mono_us();
 	c->src = *src;
-	c->dst = *dst;
+	c->local = c->dst = *dst;
 	c->dns_name = dns_map_name(env->map, &dst->addr);
 	c->client_fd = fd;
 	c->upstream_fd = -1;
 	c->state = CONN_HELLO;
+	c->door = DOOR_TRANSPARENT;
 	flow_init(&c->up, fd, -1);
 	flow_init(&c->down, -1, fd);
 	evtimer_assign(&c->timer_ev, env->base, on_timer, c);
 	LIST_INSERT_HEAD(&env->conns, c, link);
-	if (first_look(c) == STEP_CLOSE)
+	if (front_is_door(env, dst)) {
+		front_begin(c);
+	} else if (first_look(c) == STEP_CLOSE) {
 		conn_free(c);
-	else
-		conn_run(c);
+		return;
+	}
+	conn_run(c);
 }
 
 bool conn_any_pending(const struct conn_env *env)

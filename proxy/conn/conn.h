@@ -4,11 +4,14 @@
  *
  * States (conn_set_state() checks the transitions):
  *
+ *   FRONT ────┐
+ *     │       ▼
  *   HELLO ──► DIAL ──► TUNNEL ──► DRAIN ──► (closed)
- *     │        ▲ │        │         ▲
- *     │        │ ▼        ▼         │
+ *     │        ▲ │      ▲ │         ▲
+ *     │        │ ▼      ▼ ▼         │
  *     └──────► HTTP ◄─────┴─────────┘ from every state
  *
+ * FRONT   front.c, socks.c: the client spoke to the gate itself, as to a proxy; collects what it asks for
  * HELLO   collects the client's first bytes in `in` until they name a host
  * DIAL    a verdict allowed it and is on record; looking up and connecting
  * TUNNEL  moves bytes both ways; with `peek` set, what the client sends first is still judged
@@ -48,7 +51,7 @@ struct http_session;
 #define CONN_AUDIT_SNIFF_MS \
 	500 /* audit mode: how long a connection without a rule may stay silent before its address decides */
 
-enum conn_state { CONN_HELLO, CONN_DIAL, CONN_TUNNEL, CONN_HTTP, CONN_DRAIN };
+enum conn_state { CONN_FRONT, CONN_HELLO, CONN_DIAL, CONN_TUNNEL, CONN_HTTP, CONN_DRAIN };
 
 enum step { STEP_AGAIN, STEP_WAIT, STEP_CLOSE };
 
@@ -57,9 +60,13 @@ struct conn {
 	LIST_ENTRY(conn) link;
 	uint64_t id;
 	uint64_t accepted_us, active_us, deadline_us; /* CLOCK_MONOTONIC */
-	struct endpoint src, dst;
+	struct endpoint src, local;		      /* the sandbox's side; the address that it connected to */
+	struct endpoint dst; /* where it wants to go: `local`, or what a front door was asked for (ADDR_NONE: a name) */
 	const struct name *dns_name; /* whose synthetic address `dst` is; NULL: another address */
+	struct name asked;	     /* by CONNECT or SOCKS5; len 0: none, or an address */
 	struct name host;	     /* of the present leg; len 0: an address rule */
+	struct endpoint leg_dst;     /* `dst` when the leg began */
+	uint64_t dial_us;	     /* when the last dial began */
 	uint64_t leg_up, leg_down;   /* flow counters when the leg began */
 	uint64_t moved;		     /* sum of the flow counters when last looked at: activity */
 	uint64_t undelivered;	     /* DRAIN: bytes that the client has not acknowledged, when last looked at */
@@ -68,6 +75,9 @@ struct conn {
 	int client_fd, upstream_fd; /* -1: none */
 	short client_mask, upstream_mask;
 	uint8_t state;		 /* enum conn_state */
+	uint8_t door;		 /* enum door: of what is being asked for */
+	bool greeted;		 /* FRONT: a SOCKS5 client had its first answer */
+	bool unanswered;	 /* CONNECT or SOCKS5: the client waits for the answer to its request */
 	uint8_t proto;		 /* enum proto: what the last decision was about, and so how to say no */
 	bool decided;		 /* some decision is on record: every connection gets one, whatever happens */
 	bool leg;		 /* an allowing decision is on record and has no close record yet */
@@ -122,6 +132,9 @@ enum step conn_deny(struct conn *c, const struct verdict *verdict, const struct 
 /* The same when an allowed name could not be reached: `reason` is what dial says. */
 enum step conn_unreachable(struct conn *c, enum reason reason);
 
+/* True when that was because its time was up. */
+bool conn_dial_ran_out(const struct conn *c, enum reason reason);
+
 /* Leaves for DRAIN: the client gets what is queued in `down`, then FIN. */
 enum step conn_drain(struct conn *c);
 
@@ -132,14 +145,17 @@ void conn_deadline(struct conn *c, uint64_t us);
 void conn_arm(struct conn *c, uint64_t us);
 
 /* The steps of the states that have a file of their own. */
+enum step front_step(struct conn *c);
 enum step hello_step(struct conn *c);
 enum step drain_step(struct conn *c);
 enum step tunnel_step(struct conn *c);
-/* True while the client's first bytes are held back because it is not clear yet what they are. */
+/* Upstream is connected for a tunnel: what is in `in` goes first, or is judged first. */
+void tunnel_begin(struct conn *c);
+/* True while the client's first bytes are held back, or awaited, because it is not clear yet what they are. */
 bool tunnel_holds(const struct conn *c);
 enum step http_step(struct conn *c);
 
-/* Enters HTTP with what is in `in`; upstream may be connected already. */
+/* Enters HTTP with what is in `in`; upstream may be connected already. From FRONT, the client takes us for its proxy. */
 enum step http_begin(struct conn *c);
 /* The dial that a request asked for is done; upstream is connected. */
 enum step http_connected(struct conn *c);

@@ -8,7 +8,7 @@ static struct verdict record(struct conn *c, const struct conn_seen *seen, const
 {
 	const struct audit_decision rec = {
 		.conn = c->id,
-		.door = DOOR_TRANSPARENT,
+		.door = (enum door)c->door,
 		.src = c->src,
 		.dst = c->dst,
 		.request = request,
@@ -36,6 +36,8 @@ struct request conn_request(const struct conn *c, const struct conn_seen *seen)
 
 	r.names[NAME_FROM_SNI] = seen->sni;
 	r.names[NAME_FROM_HOST] = seen->host;
+	if (c->asked.len > 0)
+		r.names[c->door == DOOR_SOCKS5 ? NAME_FROM_SOCKS5 : NAME_FROM_CONNECT] = &c->asked;
 	r.names[NAME_FROM_DNS] = c->dns_name;
 	return r;
 }

@@ -7,10 +7,16 @@
 #include <string.h>
 
 #include "base/addr.h"
+#include "base/clock.h"
 #include "proxy/conn/conn.h"
+#include "proxy/conn/front.h"
+#include "proxy/upstream/dial.h"
 #include "rules/hint.h"
 
 #define PAGE_MAX 2048
+
+/* A dial that took this long ended with its time: the loop's clock and ours differ a little. */
+#define DIAL_MOST_US (DIAL_TIMEOUT_S * (uint64_t)US_PER_S - 100000)
 
 /* TLS alert record, fatal (RFC 8446 §6). */
 #define ALERT_ACCESS_DENIED  49
@@ -74,12 +80,7 @@ static const char *status_of(enum reason reason)
 
 static enum step deny_http(struct conn *c, const struct verdict *v, const struct conn_seen *seen)
 {
-	const struct request request = {
-		.proto = PROTO_HTTP,
-		.port = c->dst.port,
-		.names = { [NAME_FROM_HOST] = seen->host, [NAME_FROM_DNS] = c->dns_name },
-		.dst = c->dst.addr,
-	};
+	const struct request request = conn_request(c, seen);
 	char addr[ADDR_STRLEN], hint[HINT_MAX], text[1024];
 
 	match_hint(&request, v, hint, sizeof(hint));
@@ -90,6 +91,8 @@ static enum step deny_http(struct conn *c, const struct verdict *v, const struct
 
 enum step conn_deny(struct conn *c, const struct verdict *verdict, const struct conn_seen *seen)
 {
+	if (c->unanswered)
+		return c->door == DOOR_SOCKS5 ? socks_fail(c, verdict->reason) : deny_http(c, verdict, seen);
 	switch (seen->proto) {
 	case PROTO_TLS:
 		return send_alert(c, ALERT_ACCESS_DENIED);
@@ -106,18 +109,37 @@ static bool is_refusal(enum reason reason)
 	return reason == REASON_PRIVATE_ADDRESS || reason == REASON_DENIED_BY_RULE;
 }
 
-enum step conn_unreachable(struct conn *c, enum reason reason)
+bool conn_dial_ran_out(const struct conn *c, enum reason reason)
+{
+	return reason == REASON_CONNECT_FAILED && clock_mono_us() - c->dial_us >= DIAL_MOST_US;
+}
+
+static enum step unreachable_http(struct conn *c, enum reason reason)
 {
 	char text[512], addr[ADDR_STRLEN];
 	const char *host = c->host.len > 0 ? c->host.s : addr_format(&c->dst.addr, addr);
+	const char *status = "502 Bad Gateway";
 
+	if (is_refusal(reason))
+		status = "403 Forbidden";
+	else if (reason == REASON_LOG_UNAVAILABLE)
+		status = status_of(reason);
+	else if (conn_dial_ran_out(c, reason))
+		status = "504 Gateway Timeout";
+	snprintf(text, sizeof(text), "netgate: %s port %u is allowed, but: %s\n", host, c->dst.port,
+		 reason_word(reason));
+	return send_page(c, status, reason, text, false);
+}
+
+enum step conn_unreachable(struct conn *c, enum reason reason)
+{
+	if (c->unanswered)
+		return c->door == DOOR_SOCKS5 ? socks_fail(c, reason) : unreachable_http(c, reason);
 	switch ((enum proto)c->proto) {
 	case PROTO_TLS:
 		return send_alert(c, is_refusal(reason) ? ALERT_ACCESS_DENIED : ALERT_INTERNAL_ERROR);
 	case PROTO_HTTP:
-		snprintf(text, sizeof(text), "netgate: %s port %u is allowed, but: %s\n", host, c->dst.port,
-			 reason_word(reason));
-		return send_page(c, is_refusal(reason) ? "403 Forbidden" : "502 Bad Gateway", reason, text, false);
+		return unreachable_http(c, reason);
 	default:
 		return STEP_CLOSE;
 	}

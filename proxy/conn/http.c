@@ -12,7 +12,7 @@
  * Both directions are framed: the request's so that the next head is found
  * and judged whatever the client sends, the response's so that the next
  * request goes out only when the answer is complete. The head of a request goes upstream
- * as it came, from our copy. After 101 to a WebSocket request, and only then, the
+ * as it came, from our copy; one for a proxy is written anew (http_proxy.c). After 101 to a WebSocket request, and only then, the
  * connection becomes a tunnel; other upgrades are refused, since what follows
  * them could not be judged.
  *
@@ -28,6 +28,7 @@
 
 #include "base/clock.h"
 #include "proxy/conn/conn.h"
+#include "proxy/conn/front.h"
 #include "proxy/conn/http.h"
 
 void http_free(struct http_session *h)
@@ -81,6 +82,7 @@ enum step http_begin(struct conn *c)
 	c->http = calloc(1, sizeof(*c->http));
 	if (!c->http)
 		return STEP_CLOSE;
+	c->http->proxy = c->state == CONN_FRONT;
 	conn_set_state(c, CONN_HTTP);
 	conn_deadline(c, (uint64_t)CONN_HELLO_S * US_PER_S);
 	return STEP_AGAIN;
@@ -92,7 +94,11 @@ enum step http_refuse(struct conn *c, const struct conn_seen *seen, enum reason 
 {
 	const struct verdict v = conn_refuse(c, seen, reason);
 
-	conn_end_leg(c, reason == REASON_HTTP_MALFORMED ? CLOSE_HTTP_MALFORMED : CLOSE_DENIED, true);
+	conn_end_leg(c,
+		     reason == REASON_HTTP_MALFORMED  ? CLOSE_HTTP_MALFORMED
+		     : reason == REASON_NAME_MISMATCH ? CLOSE_NAME_MISMATCH
+						      : CLOSE_DENIED,
+		     true);
 	return conn_deny(c, &v, seen);
 }
 
@@ -113,12 +119,13 @@ static enum step forward(struct conn *c, const struct http1_head *head)
 {
 	struct http_session *h = c->http;
 
-	if (bytes_append(&c->up.head, bytes_data(&c->in), head->len, HTTP1_HEAD_MAX) < 0)
+	if (h->proxy ? http_proxy_request(&c->up.head, head) < 0
+		     : bytes_append(&c->up.head, bytes_data(&c->in), head->len, HTTP1_HEAD_MAX) < 0)
 		return STEP_CLOSE;
 	h->method_len = head->method.len < METHOD_KEEP ? head->method.len : 0;
 	memcpy(h->method, head->method.p, h->method_len);
-	h->keep = head->keep_alive;
-	h->client_closes = !head->keep_alive;
+	h->keep = head->keep_alive && !(h->proxy && head->minor == 0);
+	h->client_closes = !h->keep;
 	h->client_fin = false;
 	h->websocket = head->upgrade && http1_text_is(head->upgrade_to, "websocket");
 	h->res_final = false;
@@ -144,13 +151,21 @@ enum step http_connected(struct conn *c)
 
 static bool same_upstream(const struct conn *c, const struct verdict *v)
 {
-	if (!c->leg || c->upstream_fd < 0)
+	if (!c->leg || c->upstream_fd < 0 || c->leg_dst.port != c->dst.port)
 		return false;
-	return v->host ? c->host.len > 0 && name_equal(v->host, &c->host) : c->host.len == 0;
+	if (v->host)
+		return c->host.len > 0 && name_equal(v->host, &c->host);
+	return c->host.len == 0 && addr_equal(&c->leg_dst.addr, &c->dst.addr);
+}
+
+/* Inside a tunnel that a front door was asked for, only the host that was asked for may be named. */
+static bool is_other_host(const struct conn *c, const struct name *host)
+{
+	return (c->door == DOOR_CONNECT || c->door == DOOR_SOCKS5) && c->host.len > 0 && !name_equal(host, &c->host);
 }
 
 /* What the request's authority says, beside what may be said at all. REASON_NONE: go on to the policy. */
-static enum reason look_at_host(const struct conn *c, const struct http1_head *head, struct name *host,
+static enum reason look_at_host(struct conn *c, const struct http1_head *head, struct name *host,
 				struct conn_seen *seen)
 {
 	struct http1_text text = head->host;
@@ -160,6 +175,8 @@ static enum reason look_at_host(const struct conn *c, const struct http1_head *h
 		return REASON_HTTP_MALFORMED; /* a proxy request, and no proxy was spoken to */
 	if (head->upgrade && !http1_text_is(head->upgrade_to, "websocket"))
 		return REASON_UPGRADE;
+	if (c->http->proxy)
+		return http_proxy_target(c, head, host, seen);
 	if (head->has_port && head->port != c->dst.port)
 		return REASON_HOST_MISMATCH;
 	if (!head->has_host)
@@ -174,7 +191,7 @@ static enum reason look_at_host(const struct conn *c, const struct http1_head *h
 		return REASON_BAD_NAME;
 	}
 	seen->host = host;
-	return REASON_NONE;
+	return is_other_host(c, host) ? REASON_NAME_MISMATCH : REASON_NONE;
 }
 
 static enum step judge(struct conn *c, const struct http1_head *head)
@@ -187,9 +204,15 @@ static enum step judge(struct conn *c, const struct http1_head *head)
 		.path_len = head->target.len,
 	};
 	struct name host;
-	enum reason reason = look_at_host(c, head, &host, &seen);
+	enum reason reason;
 	struct verdict v;
 
+	if (c->http->proxy) {
+		front_reset(c);
+		if (http_proxy_is_connect(head))
+			return http_proxy_connect(c, head, &seen);
+	}
+	reason = look_at_host(c, head, &host, &seen);
 	if (reason != REASON_NONE)
 		return http_refuse(c, &seen, reason);
 	v = conn_decide(c, &seen);
@@ -230,6 +253,25 @@ static enum step client_ended(struct conn *c)
 	return conn_drain(c);
 }
 
+/* A head that can't be read without doubt. Where its texts are known, the record has them. */
+static enum step refuse_head(struct conn *c, const struct http1_head *head, enum http1_error error)
+{
+	struct conn_seen seen = { .proto = PROTO_HTTP };
+
+	if (error == HTTP1_ERROR_HOST || error == HTTP1_ERROR_FRAMING) {
+		seen.method = head->method.p;
+		seen.method_len = head->method.len;
+		seen.path = head->target.p;
+		seen.path_len = head->target.len;
+	}
+	if (c->http->proxy) {
+		front_reset(c);
+		if (seen.method && http_proxy_is_connect(head))
+			c->door = DOOR_CONNECT;
+	}
+	return http_refuse(c, &seen, error == HTTP1_ERROR_HOST ? REASON_HOST_MISMATCH : REASON_HTTP_MALFORMED);
+}
+
 static enum step head_step(struct conn *c)
 {
 	const struct conn_seen seen = { .proto = PROTO_HTTP };
@@ -247,7 +289,7 @@ static enum step head_step(struct conn *c)
 	if (upstream_gone(c)) {
 		conn_end_leg(c, CLOSE_UPSTREAM, false);
 		bytes_free(&c->http->rin);
-		if (bytes_len(&c->in) == 0)
+		if (bytes_len(&c->in) == 0 && !c->http->proxy)
 			return conn_drain(c);
 	}
 	for (;;) {
@@ -256,9 +298,7 @@ static enum step head_step(struct conn *c)
 			case PARSE_OK:
 				return judge(c, head);
 			case PARSE_BAD:
-				return http_refuse(c, &seen,
-						   error == HTTP1_ERROR_HOST ? REASON_HOST_MISMATCH
-									     : REASON_HTTP_MALFORMED);
+				return refuse_head(c, head, error);
 			case PARSE_MORE:
 				break;
 			}

@@ -16,6 +16,7 @@ struct http_session {
 	struct bytes rin; /* from upstream, not framed yet */
 	struct http1_body req, res;
 	uint8_t phase;
+	bool proxy;		  /* at the front door: requests are for a proxy */
 	bool keep;		  /* both sides keep the connection after this exchange */
 	bool res_final;		  /* the final response head went to the client */
 	bool up_dead;		  /* upstream takes no more of the request */
@@ -35,5 +36,22 @@ bool http_wants_ahead(const struct conn *c);
 
 /* Records a denial that needs no policy, ends the leg and answers. */
 enum step http_refuse(struct conn *c, const struct conn_seen *seen, enum reason reason);
+
+/* ---- requests to a proxy (http_proxy.c) ---- */
+
+/* True for the method that asks for a tunnel. */
+bool http_proxy_is_connect(const struct http1_head *head);
+
+/* Leaves the session: judges and dials what CONNECT asks for. `head` lies in c->in. */
+enum step http_proxy_connect(struct conn *c, const struct http1_head *head, struct conn_seen *seen);
+
+/* The absolute target becomes the connection's destination. REASON_NONE, or why it can't; `host` gets its name, for `seen`. */
+enum reason http_proxy_target(struct conn *c, const struct http1_head *head, struct name *host, struct conn_seen *seen);
+
+/* Appends the head as a server gets it. Returns 0 or -errno. */
+int http_proxy_request(struct bytes *out, const struct http1_head *head);
+
+/* Appends the head of the answer at `p` as the client gets it; `last`: the connection ends after it. Returns 0 or -errno. */
+int http_proxy_response(struct bytes *out, const uint8_t *p, const struct http1_head *head, bool last);
 
 #endif

@@ -88,17 +88,30 @@ static enum step become_tunnel(struct conn *c)
 	return STEP_AGAIN;
 }
 
+/* Queues a response head: as it came, unless it ends here what the server would have kept. */
+static int queue_head(struct conn *c, const struct http1_head *head, bool early, bool last)
+{
+	static const char close_field[] = "Connection: close\r\n\r\n";
+	const uint8_t *p = bytes_data(&c->http->rin);
+	int ret;
+
+	if (c->http->proxy)
+		return http_proxy_response(&c->down.head, p, head, last);
+	ret = bytes_append(&c->down.head, p, early ? head->len - 2 : head->len, HTTP1_HEAD_MAX * 2);
+	if (ret == 0 && early)
+		ret = bytes_append(&c->down.head, close_field, sizeof(close_field) - 1, HTTP1_HEAD_MAX * 2);
+	return ret;
+}
+
 /* Passes on a response head. */
 static enum step pass_head(struct conn *c, const struct http1_head *head)
 {
-	static const char close_field[] = "Connection: close\r\n\r\n";
 	struct http_session *h = c->http;
-	const uint8_t *p = bytes_data(&h->rin);
 	bool early = head->status >= 200 && !h->req.done;
-	size_t len = early ? head->len - 2 : head->len;
+	/* After an answer before the request was complete, it is not sure any more where the next request would begin. */
+	bool keep = h->keep && !early && head->keep_alive && head->body != HTTP1_BODY_UNTIL_CLOSE;
 
-	if (bytes_append(&c->down.head, p, len, HTTP1_HEAD_MAX * 2) < 0 ||
-	    (early && bytes_append(&c->down.head, close_field, sizeof(close_field) - 1, HTTP1_HEAD_MAX * 2) < 0)) {
+	if (queue_head(c, head, early, head->status >= 200 && !keep) < 0) {
 		/* A flood of interim responses that the client does not take. */
 		conn_end_leg(c, CLOSE_HTTP_MALFORMED, true);
 		return STEP_CLOSE;
@@ -106,8 +119,7 @@ static enum step pass_head(struct conn *c, const struct http1_head *head)
 	bytes_consume(&h->rin, head->len);
 	if (head->status < 200)
 		return STEP_AGAIN;
-	/* An answer before the request was complete: where the next request would begin is not sure any more. */
-	h->keep = h->keep && !early && head->keep_alive && head->body != HTTP1_BODY_UNTIL_CLOSE;
+	h->keep = keep;
 	h->res_final = true;
 	http1_body_begin(&h->res, head);
 	return STEP_AGAIN;

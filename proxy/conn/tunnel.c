@@ -2,10 +2,11 @@
 /*
  * TUNNEL: two flows, each with a half-close of its own.
  *
- * With `peek`, upstream was dialled for the connection's destination alone
- * (a rule gives that port to any protocol, and the server may speak first).
- * Then the client's first bytes are held until it is clear what they are: TLS
- * or HTTP must name the host that was dialled; anything else passes.
+ * With `peek`, upstream was dialled for the connection's destination alone (a
+ * rule gives that port to any protocol, and the server may speak first; or a
+ * front door was asked for it). Then the client's first bytes are held until
+ * it is clear what they are: TLS or HTTP must name the host that was dialled; anything
+ * else passes, but on 443, which is for TLS, and 80, which is for HTTP.
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -17,9 +18,15 @@
 
 #define PEEK_READ 16384
 
+/* Only a front door dials 443 and 80 before the client's first bytes: those must be what the port asks for. */
+static bool is_web(const struct conn *c)
+{
+	return c->dst.port == 443 || c->dst.port == 80;
+}
+
 bool tunnel_holds(const struct conn *c)
 {
-	return c->peek && bytes_len(&c->in) > 0;
+	return c->peek && (is_web(c) || bytes_len(&c->in) > 0);
 }
 
 static void first_end(struct conn *c, enum close_end end)
@@ -40,6 +47,7 @@ static enum step cut(struct conn *c, const struct conn_seen *seen, const struct 
 static enum step let_pass(struct conn *c)
 {
 	c->peek = false;
+	bytes_free(&c->up.head);
 	c->up.head = c->in;
 	c->in = (struct bytes){ 0 };
 	conn_deadline(c, (uint64_t)CONN_IDLE_S * US_PER_S);
@@ -50,6 +58,10 @@ static enum step judge_tls(struct conn *c, const struct hello_seen *hello)
 {
 	struct verdict v;
 
+	if (!hello->has_sni && c->asked.len > 0 && is_web(c)) {
+		v = conn_refuse(c, &hello->seen, REASON_NO_NAME);
+		return cut(c, &hello->seen, &v, CLOSE_DENIED);
+	}
 	if (hello->has_sni && c->host.len > 0 && !name_equal(&hello->sni, &c->host)) {
 		v = conn_refuse(c, &hello->seen, REASON_NAME_MISMATCH);
 		return cut(c, &hello->seen, &v, CLOSE_NAME_MISMATCH);
@@ -72,6 +84,33 @@ static bool may_be_hello(const struct conn *c)
 	return p[0] == 0x16 || request_method(p, bytes_len(&c->in));
 }
 
+/* How long first bytes are held: see may_be_hello(). */
+static uint64_t hold_us(const struct conn *c)
+{
+	return may_be_hello(c) ? CONN_HELLO_S * US_PER_S : CONN_PEEK_WORD_MS * 1000u;
+}
+
+void tunnel_begin(struct conn *c)
+{
+	if (!c->peek)
+		(void)let_pass(c);
+	else if (is_web(c))
+		conn_deadline(c, (uint64_t)CONN_HELLO_S * US_PER_S);
+	else
+		conn_deadline(c, bytes_len(&c->in) > 0 ? hold_us(c) : (uint64_t)CONN_IDLE_S * US_PER_S);
+}
+
+/* Neither TLS nor HTTP. */
+static enum step judge_other(struct conn *c, const struct conn_seen *seen)
+{
+	struct verdict v;
+
+	if (!is_web(c))
+		return let_pass(c);
+	v = conn_decide(c, seen);
+	return v.allow ? let_pass(c) : cut(c, seen, &v, CLOSE_DENIED);
+}
+
 static enum step judge(struct conn *c, bool at_end)
 {
 	struct hello_seen hello;
@@ -90,18 +129,18 @@ static enum step judge(struct conn *c, bool at_end)
 	}
 	switch (what) {
 	case HELLO_OTHER:
-		return let_pass(c);
+		return judge_other(c, &hello.seen);
 	case HELLO_TLS:
 		return judge_tls(c, &hello);
 	case HELLO_MORE:
 		/* At the end of the stream there is no more to come: no request and no hello can be made of these bytes. */
-		if (at_end)
+		if (at_end && !is_web(c))
 			return let_pass(c);
-		if (clock_mono_us() < c->deadline_us)
+		if (!at_end && clock_mono_us() < c->deadline_us)
 			return STEP_WAIT;
-		if (!may_be_hello(c))
+		if (!may_be_hello(c) && !is_web(c))
 			return let_pass(c);
-		reason = REASON_HELLO_TIMEOUT;
+		reason = at_end ? REASON_CLIENT_GONE : REASON_HELLO_TIMEOUT;
 		break;
 	case HELLO_TLS_BAD_NAME:
 		reason = REASON_BAD_NAME;
@@ -123,6 +162,12 @@ static enum step peek_step(struct conn *c)
 	bool had_some = bytes_len(&c->in) > 0;
 	ssize_t n = bytes_recv(&c->in, c->client_fd, PEEK_READ, CONN_PEEK_MAX);
 
+	if (n == -EAGAIN && !had_some && is_web(c) && clock_mono_us() >= c->deadline_us) {
+		const struct conn_seen nothing = { .proto = PROTO_ANY };
+		const struct verdict v = conn_refuse(c, &nothing, REASON_HELLO_TIMEOUT);
+
+		return cut(c, &nothing, &v, CLOSE_DENIED);
+	}
 	if (n == -EAGAIN)
 		return had_some ? judge(c, false) : STEP_WAIT;
 	if (n == 0)
@@ -131,8 +176,8 @@ static enum step peek_step(struct conn *c)
 		conn_end_leg(c, CLOSE_CLIENT_RESET, true);
 		return STEP_CLOSE;
 	}
-	if (!had_some)
-		conn_deadline(c, may_be_hello(c) ? CONN_HELLO_S * US_PER_S : CONN_PEEK_WORD_MS * 1000u);
+	if (!had_some && !is_web(c))
+		conn_deadline(c, hold_us(c));
 	return judge(c, false);
 }
 

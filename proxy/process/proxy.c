@@ -332,6 +332,8 @@ static int make_doors(struct proxy *p)
 				  .head = malloc(sizeof(struct http1_head)),
 				  .witness = { on_connection, on_connection_end, p->attribution },
 				  .next_id = 1 };
+	(void)addr_parse(GATE_ADDR4, strlen(GATE_ADDR4), &env->gate4);
+	(void)addr_parse(GATE_ADDR6, strlen(GATE_ADDR6), &env->gate6);
 	LIST_INIT(&env->conns);
 	p->listener = listener_new(env, p->gate[HANDOFF_TCP4], p->gate[HANDOFF_TCP6]);
 	p->probe = probe_new(p->base, p->gate[HANDOFF_UDP4], p->gate[HANDOFF_UDP6], p->nonce);

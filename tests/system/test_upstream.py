@@ -117,7 +117,7 @@ def test_ipv4_is_not_delayed_by_a_missing_aaaa_answer(lab):
 def test_nobody_answers(lab):
     lab.dns.add("dead.test", a=[v4(DEAD)])
     result = lab.python(["--allow", "dead.test"], GET, "dead.test")
-    assert result.shown == [{"status": 502, "reason": "connect_failed"}], result
+    assert result.shown == [{"status": 504, "reason": "connect_failed"}], result
     assert result.one("dial")["outcome"] == "connect_failed"
     assert result.one("close")["end"] == "connect_failed"
 

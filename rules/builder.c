@@ -48,12 +48,12 @@ static int add_flag(struct policy_builder *b, enum entry_list list, const char *
 
 int policy_builder_allow(struct policy_builder *b, const char *entry, struct err *err)
 {
-	return add_flag(b, ENTRY_ALLOW, entry, err) ? err_wrap(err, "--allow") : 0;
+	return add_flag(b, ENTRY_ALLOW, entry, err);
 }
 
 int policy_builder_deny(struct policy_builder *b, const char *entry, struct err *err)
 {
-	return add_flag(b, ENTRY_DENY, entry, err) ? err_wrap(err, "--deny") : 0;
+	return add_flag(b, ENTRY_DENY, entry, err);
 }
 
 void policy_builder_audit(struct policy_builder *b, bool audit)

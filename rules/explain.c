@@ -12,6 +12,7 @@
 #include "rules/hint.h"
 #include "rules/match.h"
 #include "rules/policy_rep.h"
+#include "rules/special.h"
 
 struct scheme {
 	const char *name;
@@ -38,6 +39,7 @@ struct target {
 	struct name name;
 	struct addr addr;
 	uint16_t port;	/* 0: none was given */
+	bool udp;	/* so the URL's scheme says */
 	bool has_proto; /* the URL's scheme says it */
 	enum proto proto;
 };
@@ -49,6 +51,11 @@ static const struct scheme *find_scheme(const char *text, size_t len)
 			return &schemes[i];
 	}
 	return NULL;
+}
+
+static bool is_udp_scheme(const char *text, size_t len)
+{
+	return (len == 3 && strncasecmp(text, "udp", len) == 0) || (len == 4 && strncasecmp(text, "quic", len) == 0);
 }
 
 /* HOST, HOST:PORT, ADDR:PORT, [IP6]:PORT: the authority of a URL, and what may stand alone. */
@@ -86,11 +93,14 @@ static int parse_url(const char *what, const char *sep, struct target *t, struct
 	const struct scheme *scheme = find_scheme(what, (size_t)(sep - what));
 	const char *authority = sep + 3;
 	size_t len = strcspn(authority, "/?#");
+	const char *user = memrchr(authority, '@', len); /* the end of "user:password" */
 	char quoted[ENTRY_QUOTE_MAX];
 
-	if (memchr(authority, '@', len))
-		return err_set(err, "%s: a user name hides which host is meant; write the URL without it",
-			       entry_quote(what, strlen(what), quoted));
+	if (user) {
+		len -= (size_t)(user + 1 - authority);
+		authority = user + 1;
+	}
+	t->udp = is_udp_scheme(what, (size_t)(sep - what));
 	if (scheme) {
 		t->port = scheme->port;
 		t->proto = scheme->proto;
@@ -98,7 +108,7 @@ static int parse_url(const char *what, const char *sep, struct target *t, struct
 	}
 	if (parse_authority(authority, len, t, err))
 		return -1;
-	if (t->port == 0)
+	if (t->port == 0 && !t->udp)
 		return err_set(err, "%s: this scheme has no port that netgate knows; write HOST:PORT",
 			       entry_quote(what, strlen(what), quoted));
 	return 0;
@@ -143,35 +153,70 @@ static void put_rule(const struct policy *p, const struct verdict *v, FILE *out)
 static void put_way(const struct request *request, const struct verdict *v, FILE *out)
 {
 	char hint[HINT_MAX];
-	const char *entry;
-	const char *quote;
+	const char *entry, *quote;
+	size_t len;
 
 	if (v->reason == REASON_DENIED_BY_RULE)
 		fputs("       a deny always wins: to allow this, take that rule out\n", out);
 	if (!*match_hint(request, v, hint, sizeof(hint)))
 		return;
 	entry = hint + strlen("--allow ");
-	quote = *entry == '[' ? "\"" : "";
-	fprintf(out, "       to allow it: %s   or under allow: in a policy: - %s%s%s\n", hint, quote, entry, quote);
+	len = strlen(entry);
+	quote = "";
+	/* What is quoted for a shell is quoted for YAML, too. */
+	if (*entry == '\'') {
+		quote = "\"";
+		entry++;
+		len -= 2;
+	}
+	fprintf(out, "       to allow it: %s   or under allow: in a policy: - %s%.*s%s\n", hint, quote, (int)len, entry,
+		quote);
+}
+
+/* True for what never leaves the sandbox: there, it is its own loopback. */
+static bool is_sandbox_itself(const struct target *t)
+{
+	struct prefix alone = { .addr = t->addr, .len = (uint8_t)(addr_size(&t->addr) * 8) };
+
+	return t->has_name ? special_is_localhost(t->name.s, t->name.len) : special_is_loopback(&alone);
+}
+
+static void put_target(const struct target *t, uint16_t port, FILE *out)
+{
+	struct endpoint e = { .addr = t->addr, .port = port };
+	char text[ENDPOINT_STRLEN];
+
+	if (!t->has_name)
+		fputs(port ? endpoint_format(&e, text) : addr_format(&e.addr, text), out);
+	else if (port)
+		fprintf(out, "%s:%u", t->name.s, port);
+	else
+		fputs(t->name.s, out);
+}
+
+/* No rule can say anything about UDP. */
+static void explain_udp(const struct target *t, FILE *out)
+{
+	fputs("deny   ", out);
+	put_target(t, t->port, out);
+	fprintf(out, " (udp)  %s\n", reason_word(t->port == 443 ? REASON_QUIC : REASON_UDP));
+	fputs("       UDP is never let through, whatever a policy allows; look-ups are answered by netgate's own name\n"
+	      "       server, and QUIC clients fall back to TCP\n",
+	      out);
 }
 
 /* One request. Returns whether it would be allowed. */
 static bool explain_one(const struct policy *p, const struct target *t, uint16_t port, enum proto proto, FILE *out)
 {
 	struct request request = { .proto = proto, .port = port, .dst = t->addr };
-	struct endpoint e = { .addr = t->addr, .port = port };
 	enum name_from from = proto == PROTO_TLS ? NAME_FROM_SNI : proto == PROTO_HTTP ? NAME_FROM_HOST : NAME_FROM_DNS;
-	char text[ENDPOINT_STRLEN];
 	struct verdict v;
 
 	if (t->has_name)
 		request.names[from] = &t->name;
 	v = match(p, &request);
 	fputs(v.allow ? "allow  " : "deny   ", out);
-	if (t->has_name)
-		fprintf(out, "%s:%u", t->name.s, port);
-	else
-		fputs(endpoint_format(&e, text), out);
+	put_target(t, port, out);
 	fprintf(out, " (%s)", proto_word(proto));
 	if (v.reason == REASON_AUDIT_MODE)
 		fprintf(out, "  audit_mode; enforced it would be %s", reason_word(v.would));
@@ -183,7 +228,8 @@ static bool explain_one(const struct policy *p, const struct target *t, uint16_t
 	put_rule(p, &v, out);
 	if (v.allow && v.rule)
 		put_addrs(p, v.rule, out);
-	put_way(&request, &v, out);
+	if (!is_sandbox_itself(t))
+		put_way(&request, &v, out);
 	return v.allow;
 }
 
@@ -195,11 +241,18 @@ int explain(const struct policy *p, const char *what, FILE *out, struct err *err
 
 	if (parse_target(what, &t, err))
 		return -1;
+	if (t.udp) {
+		explain_udp(&t, out);
+		return 1;
+	}
 	if (t.port == 0) {
 		any = explain_one(p, &t, 443, PROTO_TLS, out);
 		any |= explain_one(p, &t, 80, PROTO_HTTP, out);
-		return any ? 0 : 1;
+	} else {
+		proto = t.has_proto ? t.proto : t.port == 443 ? PROTO_TLS : t.port == 80 ? PROTO_HTTP : PROTO_ANY;
+		any = explain_one(p, &t, t.port, proto, out);
 	}
-	proto = t.has_proto ? t.proto : t.port == 443 ? PROTO_TLS : t.port == 80 ? PROTO_HTTP : PROTO_ANY;
-	return explain_one(p, &t, t.port, proto, out) ? 0 : 1;
+	if (is_sandbox_itself(&t))
+		fputs("       " SPECIAL_SANDBOX_TEXT "\n", out);
+	return any ? 0 : 1;
 }

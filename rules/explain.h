@@ -10,7 +10,7 @@ struct policy;
 
 /*
  * `what` is a URL whose scheme has a known port (or that names one), HOST,
- * HOST:PORT, ADDR, ADDR:PORT or [IP6]:PORT. Without a port it stands for TLS
+ * HOST:PORT, ADDR, ADDR:PORT or [IP6]:PORT. A URL's user name is ignored; udp: and quic: are denied. Without a port it stands for TLS
  * on 443 and HTTP on 80. Writes lines for a person to `out`. Returns 0 when
  * (one of) the requests would be allowed, 1 when none would, -1 with an error when `what`
  * is none of these.

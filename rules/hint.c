@@ -39,13 +39,16 @@ static void hint_addr(const struct request *request, char *buf, size_t cap)
 {
 	struct endpoint e = { .addr = request->dst, .port = request->port };
 	char text[ENDPOINT_STRLEN];
+	const char *quote;
 
 	if (addr_size(&e.addr) == 0 || e.port == 0 || request->proto == PROTO_DNS)
 		return;
 	/* A flag would open the metadata service or the user's own network: nothing to be copied without a thought. */
 	if (special_of(&e.addr))
 		return;
-	snprintf(buf, cap, "--allow %s%s", endpoint_format(&e, text), is_port_proto(request) ? "" : "/tcp");
+	/* A shell takes what stands in brackets for a pattern. */
+	quote = *endpoint_format(&e, text) == '[' ? "'" : "";
+	snprintf(buf, cap, "--allow %s%s%s%s", quote, text, is_port_proto(request) ? "" : "/tcp", quote);
 }
 
 /* In audit mode the name that is dialled need not be the one that no rule allows. */
@@ -86,4 +89,20 @@ const char *match_hint(const struct request *request, const struct verdict *verd
 	default:
 		return buf;
 	}
+}
+
+const char *hint_addresses(const struct name *host, const struct endpoint *peer, char buf[static HINT_ADDRESSES_MAX])
+{
+	bool web = peer->port == 443 || peer->port == 80;
+	const char *quote = peer->addr.family == ADDR_V6 ? "\"" : "";
+	char addr[ADDR_STRLEN], ports[32] = "";
+
+	buf[0] = '\0';
+	if (!special_is_own(&peer->addr))
+		return buf;
+	if (!web)
+		snprintf(ports, sizeof(ports), "ports: [%u], ", peer->port);
+	snprintf(buf, HINT_ADDRESSES_MAX, "in a policy, host: %s with %saddresses: [%s%s/%zu%s]", host->s, ports, quote,
+		 addr_format(&peer->addr, addr), addr_size(&peer->addr) * 8, quote);
+	return buf;
 }

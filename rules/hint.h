@@ -5,6 +5,8 @@
 
 #include <stddef.h>
 
+struct endpoint;
+struct name;
 struct request;
 struct verdict;
 
@@ -12,7 +14,7 @@ struct verdict;
 
 /*
  * Writes the exact flag ("--allow api.example.com", "--allow host:22",
- * "--allow 51.15.0.7:443") into `buf` of `cap` bytes and returns `buf`. ""
+ * "--allow '[2a00:1450::1]:443'", quoted for a shell) into `buf` of `cap` bytes and returns `buf`. ""
  * when no flag would help, or none should be copied without a thought: for
  * what a deny rule refuses, what is malformed, what is allowed already,
  * special-purpose addresses (the metadata service), names that only look-ups
@@ -21,5 +23,14 @@ struct verdict;
  * flag may not do. The request is the one that was judged.
  */
 const char *match_hint(const struct request *request, const struct verdict *verdict, char *buf, size_t cap);
+
+#define HINT_ADDRESSES_MAX 384 /* the longest one, with the NUL */
+
+/*
+ * What lets `host` be dialled at an address that the guard refuses: "in a
+ * policy, host: db.corp with addresses: [10.1.2.3/32]". Returns `buf`; "" where
+ * the address is not in a range of the user's own (special_is_own()).
+ */
+const char *hint_addresses(const struct name *host, const struct endpoint *peer, char buf[static HINT_ADDRESSES_MAX]);
 
 #endif

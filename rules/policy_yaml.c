@@ -226,15 +226,30 @@ static int take_addr(struct loader *l, enum entry_list list)
 
 enum rule_key { KEY_HOST, KEY_CIDR, KEY_PORTS, KEY_ADDRESSES };
 
+/* The value of "host:", which is where a port is often put, too. */
+static int read_host(struct loader *l, enum entry_list list, struct entry *entry)
+{
+	const char *text, *colon;
+	char quoted[ENTRY_QUOTE_MAX];
+	uint32_t port;
+	size_t len;
+
+	if (next_scalar(l, "one host, such as api.example.com"))
+		return -1;
+	text = scalar_text(l);
+	len = scalar_len(l);
+	colon = memchr(text, ':', len);
+	if (colon && entry_parse_port(list, colon + 1, len - (size_t)(colon + 1 - text), &port, l->err) == 0)
+		return fail_at(l, here(l), "%s: host: takes no port; add ports: [%.*s]", entry_quote(text, len, quoted),
+			       (int)(len - (size_t)(colon + 1 - text)), colon + 1);
+	return entry_parse_host(list, text, len, entry, l->err) ? wrap_at(l, here(l)) : 0;
+}
+
 static int read_rule_value(struct loader *l, enum entry_list list, enum rule_key key, struct entry *entry)
 {
 	switch (key) {
 	case KEY_HOST:
-		if (next_scalar(l, "one host, such as api.example.com"))
-			return -1;
-		if (entry_parse_host(list, scalar_text(l), scalar_len(l), entry, l->err))
-			return wrap_at(l, here(l));
-		return 0;
+		return read_host(l, list, entry);
 	case KEY_CIDR:
 		if (next_scalar(l, "one prefix, such as 203.0.113.0/24"))
 			return -1;

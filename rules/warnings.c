@@ -212,7 +212,9 @@ static void warn_wide(struct warner *w, const struct policy_rule *r)
 {
 	if (r->flags & RULE_DENY)
 		return;
-	if (r->flags & RULE_PREFIX)
+	if (r->flags & RULE_PREFIX ? special_is_loopback(rule_prefix(r)) : special_is_localhost(r->tail, r->name_len))
+		say(w, r, SPECIAL_SANDBOX_TEXT);
+	else if (r->flags & RULE_PREFIX)
 		warn_prefix(w, r, rule_prefix(r));
 	for (size_t i = 0; i < r->n_addrs; i++)
 		warn_prefix(w, r, &rule_addrs(w->p, r)[i]);

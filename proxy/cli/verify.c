@@ -9,9 +9,6 @@
 
 #include "proxy/cli/commands.h"
 
-static const char usage[] = "usage: netgate verify LOG [--job NAME] [--head HASH]   (\"-\": standard input)\n"
-			    "exit status: 0 whole, 1 broken, 2 error, 3 a run has no end record\n";
-
 struct arguments {
 	const char *log, *job, *head;
 };
@@ -47,10 +44,8 @@ int command_verify(int argc, char **argv)
 	FILE *in;
 	enum verify_result r;
 
-	if (read_arguments(&a, argc, argv)) {
-		fputs(usage, stderr);
-		return 2;
-	}
+	if (read_arguments(&a, argc, argv))
+		return help_misused("verify");
 	in = strcmp(a.log, "-") == 0 ? stdin : fopen(a.log, "re");
 	if (!in) {
 		err_set_errno(&err, errno, "cannot read the log %s", a.log);

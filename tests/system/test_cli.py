@@ -117,6 +117,30 @@ def test_check_prints_what_loads_again(lab):
     assert cli(lab, "check", "-", stdin=POLICY).stdout == first.stdout
 
 
+def test_check_tells_invalid_from_unreadable(lab):
+    """0 is valid, 1 invalid, 2 not read at all."""
+    for args, status in (([policy_file(lab)], 0), ([policy_file(lab, "version: 2\n", "bad.yaml")], 1), (["/nonexistent.yaml"], 2),
+                         ([lab.folder], 2), ([], 2), (["a", "b"], 2)):
+        done = cli(lab, "check", *args)
+        assert done.returncode == status and ("netgate" in done.stderr) == (status > 0), (args, done)
+
+
+def test_what_was_wrong_is_named_once(lab):
+    result = lab.netgate(["--allow", "10.0.0.0/8"], ["true"])
+    assert result.rc == 125 and result.err.count("--allow") == 1, result
+    done = cli(lab, "check", policy_file(lab, "version: 1\nallow:\n  - host: db.corp:5432\n"))
+    assert "host: takes no port; add ports: [5432]" in done.stderr, done
+
+
+def test_localhost_is_the_sandbox(lab):
+    path = policy_file(lab, "version: 1\nallow:\n  - localhost:80\n  - 127.0.0.1:8080\n  - host: localhost\n")
+    words = "localhost and 127.0.0.0/8 are the sandbox itself"
+    assert cli(lab, "check", path).stderr.count(words) == 3
+    for what, status in (("http://localhost/", 0), ("127.0.0.1:8080", 0), ("127.0.0.1:99", 1), ("x.localhost:99", 1)):
+        done = cli(lab, "explain", path, what)
+        assert (done.returncode, done.stdout.count(words)) == (status, 1), done
+
+
 def test_check_warns(lab):
     done = cli(lab, "check", policy_file(lab, "version: 1\nallow:\n  - '*.wild.test'\n  - a.wild.test\n  - dns.google\n"))
     assert done.returncode == 0 and "a.wild.test" in done.stderr and "dns.google" in done.stderr, done
@@ -126,6 +150,7 @@ def test_check_warns(lab):
     ("https://ok.test/x", 0, ["allow", "policy.yaml:4"]), ("ok.test", 0, ["policy.yaml:4"]), ("ok.test:22", 1, ["port_not_allowed"]),
     ("http://deep.down.wild.test/", 0, ["policy.yaml:5"]), ("x.wild.test", 1, ["denied_by_rule", "policy.yaml:13"]),
     ("raw.test:7", 0, ["policy.yaml:6"]), ("bad.test", 1, ["not_allowed"]), ("203.0.114.9:8443", 0, ["policy.yaml:10"]),
+    ("udp://ok.test:53", 1, ["never let through"]), ("ssh://git@ok.test/x", 1, ["ok.test:22", "port_not_allowed"]),
     ("203.0.113.9:8443", 1, []), ("wild.test", 1, ["not_allowed"]),
 ])
 def test_explain(lab, what, status, words):

@@ -98,6 +98,10 @@ static void names(void **state)
 			"api.example.com:443/tcp\n");
 	assert_explains(p, "ssh://github.com/x.git", 0,
 			"allow  github.com:22 (tcp)\n       rule p.yaml:5: github.com:22\n");
+	assert_explains(p, "ssh://git@github.com/x.git", 0,
+			"allow  github.com:22 (tcp)\n       rule p.yaml:5: github.com:22\n");
+	assert_explains(p, "https://evil.example:x@api.example.com@api.example.com:443/@evil.example", 0,
+			"allow  api.example.com:443 (tls)\n" API);
 	assert_explains(p, "x.pythonhosted.org", 0,
 			"allow  x.pythonhosted.org:443 (tls)\n"
 			"       rule p.yaml:4: *.pythonhosted.org:443\n"
@@ -140,15 +144,51 @@ static void addresses(void **state)
 			"       to allow it: --allow 51.15.0.8:22   or under allow: in a policy: - 51.15.0.8:22\n");
 	assert_explains(p, "https://[2a00:1450::1]/", 1,
 			"deny   [2a00:1450::1]:443 (tls)  no_name\n"
-			"       to allow it: --allow [2a00:1450::1]:443   or under allow: in a policy: - "
+			"       to allow it: --allow '[2a00:1450::1]:443'   or under allow: in a policy: - "
 			"\"[2a00:1450::1]:443\"\n");
 	assert_explains(p, "2a00:1450::1", 1,
 			"deny   [2a00:1450::1]:443 (tls)  no_name\n"
-			"       to allow it: --allow [2a00:1450::1]:443   or under allow: in a policy: - "
+			"       to allow it: --allow '[2a00:1450::1]:443'   or under allow: in a policy: - "
 			"\"[2a00:1450::1]:443\"\n"
 			"deny   [2a00:1450::1]:80 (http)  no_name\n"
-			"       to allow it: --allow [2a00:1450::1]:80   or under allow: in a policy: - "
+			"       to allow it: --allow '[2a00:1450::1]:80'   or under allow: in a policy: - "
 			"\"[2a00:1450::1]:80\"\n");
+	policy_free(p);
+}
+
+#define UDP_NEVER \
+	"       UDP is never let through, whatever a policy allows; look-ups are answered by netgate's own name\n" \
+	"       server, and QUIC clients fall back to TCP\n"
+
+static void udp(void **state)
+{
+	struct policy *p = make_policy(true);
+
+	(void)state;
+	assert_explains(p, "udp://api.example.com:53", 1, "deny   api.example.com:53 (udp)  udp\n" UDP_NEVER);
+	assert_explains(p, "UDP://203.0.113.9:8443/x", 1, "deny   203.0.113.9:8443 (udp)  udp\n" UDP_NEVER);
+	assert_explains(p, "udp://api.example.com", 1, "deny   api.example.com (udp)  udp\n" UDP_NEVER);
+	assert_explains(p, "quic://api.example.com:443", 1, "deny   api.example.com:443 (udp)  quic\n" UDP_NEVER);
+	policy_free(p);
+}
+
+/* What a connection to the loopback is about, whether a rule allows it or not. */
+static void the_sandbox_itself(void **state)
+{
+	struct policy *p = make_policy(false);
+	static const char itself[] =
+		"       localhost and 127.0.0.0/8 are the sandbox itself; to reach a service of this "
+		"host, give it another name with addresses: [127.0.0.1/32]\n";
+	char wanted[512];
+
+	(void)state;
+	snprintf(wanted, sizeof(wanted), "deny   localhost:8080 (tcp)  not_allowed\n%s", itself);
+	assert_explains(p, "localhost:8080", 1, wanted);
+	snprintf(wanted, sizeof(wanted), "deny   127.0.0.1:8080 (tcp)  no_name\n%s", itself);
+	assert_explains(p, "127.0.0.1:8080", 1, wanted);
+	snprintf(wanted, sizeof(wanted), "deny   [::1]:443 (tls)  no_name\ndeny   [::1]:80 (http)  no_name\n%s",
+		 itself);
+	assert_explains(p, "::1", 1, wanted);
 	policy_free(p);
 }
 
@@ -177,7 +217,7 @@ static void not_understood(void **state)
 	assert_not_understood(p, "*.example.com", "only letters");
 	assert_not_understood(p, "[a.test]:443", "only letters");
 	assert_not_understood(p, "[203.0.113.7]", "brackets are for IPv6");
-	assert_not_understood(p, "https://ok.test@bad.test/", "a user name hides");
+	assert_not_understood(p, "https://ok.test@/", "no host name");
 	assert_not_understood(p, "gopher://ok.test/", "no port that netgate knows");
 	assert_not_understood(p, "http://bad.test\\.ok.test/", "only letters");
 	assert_not_understood(p, "http://bad.test%2f.ok.test/", "only letters");
@@ -189,10 +229,9 @@ static void not_understood(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names),
-		cmocka_unit_test(addresses),
-		cmocka_unit_test(audit),
-		cmocka_unit_test(not_understood),
+		cmocka_unit_test(names), cmocka_unit_test(addresses),
+		cmocka_unit_test(udp),	 cmocka_unit_test(the_sandbox_itself),
+		cmocka_unit_test(audit), cmocka_unit_test(not_understood),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -701,7 +701,7 @@ static void hints(void **state)
 		{ "ssh.test", NULL, 443, PROTO_TLS, "--allow ssh.test:443" },
 		{ NULL, "51.15.0.7", 443, PROTO_TLS, "--allow 51.15.0.7:443" },
 		{ NULL, "51.15.0.7", 5432, PROTO_ANY, "--allow 51.15.0.7:5432" },
-		{ NULL, "2a00:1450::1", 443, PROTO_ANY, "--allow [2a00:1450::1]:443/tcp" },
+		{ NULL, "2a00:1450::1", 443, PROTO_ANY, "--allow '[2a00:1450::1]:443/tcp'" },
 		{ NULL, "51.15.0.8", 25, PROTO_ANY, "--allow 51.15.0.8:25" },
 		{ NULL, "169.254.169.254", 80, PROTO_HTTP, "" },
 		{ NULL, "10.0.0.1", 22, PROTO_ANY, "" },
@@ -732,6 +732,10 @@ static void hints(void **state)
 		if (!*cases[i].hint)
 			continue;
 		snprintf(flag, sizeof(flag), "+%s", cases[i].hint + strlen("--allow "));
+		if (flag[1] == '\'') { /* as a shell would take it off */
+			memmove(flag + 1, flag + 2, strlen(flag + 1));
+			flag[strlen(flag) - 1] = '\0';
+		}
 		with = POLICY("+ok.test", "+ssh.test:22", "-bad.test", flag);
 		assert_true(match(with, &request).allow);
 		policy_free(with);
@@ -739,6 +743,40 @@ static void hints(void **state)
 	assert_string_equal(match_hint(&none, &v, buf, sizeof(buf)), "");
 	assert_hint(p, &none, "");
 	policy_free(p);
+}
+
+/* For what the guard refuses, where the range is one that people use for themselves. */
+static void hints_of_addresses(void **state)
+{
+	static const struct {
+		const char *addr;
+		uint16_t port;
+		const char *hint;
+	} cases[] = {
+		{ "10.1.2.3", 443, "in a policy, host: x.test with addresses: [10.1.2.3/32]" },
+		{ "192.168.7.1", 80, "in a policy, host: x.test with addresses: [192.168.7.1/32]" },
+		{ "127.0.0.1", 5432, "in a policy, host: x.test with ports: [5432], addresses: [127.0.0.1/32]" },
+		{ "100.64.0.1", 443, "in a policy, host: x.test with addresses: [100.64.0.1/32]" },
+		{ "fd00::1", 443, "in a policy, host: x.test with addresses: [\"fd00::1/128\"]" },
+		{ "::1", 443, "in a policy, host: x.test with addresses: [\"::1/128\"]" },
+		{ "169.254.169.254", 80, "" },
+		{ "100.100.100.200", 80, "" },
+		{ "192.0.0.192", 80, "" },
+		{ "fd00:ec2::254", 80, "" },
+		{ "fe80::1", 443, "" },
+		{ "168.63.129.16", 443, "" },
+		{ "8.8.8.8", 443, "" },
+		{ "::2", 443, "" },
+	};
+	struct name host = name_of("x.test");
+	char buf[HINT_ADDRESSES_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct endpoint peer = { .addr = addr_of(cases[i].addr), .port = cases[i].port };
+
+		assert_string_equal(hint_addresses(&host, &peer, buf), cases[i].hint);
+	}
 }
 
 static void hints_in_audit_mode(void **state)
@@ -790,6 +828,7 @@ int main(void)
 		cmocka_unit_test(many_names),
 		cmocka_unit_test(agrees_with_the_slow_answer),
 		cmocka_unit_test(hints),
+		cmocka_unit_test(hints_of_addresses),
 		cmocka_unit_test(hints_in_audit_mode),
 		cmocka_unit_test(words),
 	};

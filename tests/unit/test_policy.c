@@ -475,6 +475,23 @@ static void warnings_of_equal_rules(void **state)
 			1, "p.yaml:4: a.test: never needed: p.yaml:3 (a.test) covers it\n");
 }
 
+static void warnings_of_localhost(void **state)
+{
+#define ITSELF \
+	"localhost and 127.0.0.0/8 are the sandbox itself; to reach a service of this host, give it another name " \
+	"with " \
+	"addresses: [127.0.0.1/32]\n"
+	(void)state;
+	assert_warnings(POLICY("+localhost:80"), 1, "--allow localhost:80: " ITSELF);
+	assert_warnings(POLICY("+db.localhost"), 1, "--allow db.localhost: " ITSELF);
+	assert_warnings(POLICY("+127.0.0.1:8080"), 1, "--allow 127.0.0.1/32:8080: " ITSELF);
+	assert_warnings(POLICY("+[::1]:8080"), 1, "--allow [::1]/128:8080: " ITSELF);
+	assert_warnings(POLICY("+notlocalhost", "-localhost", "-127.0.0.1"), 0, "");
+	assert_warnings(
+		POLICY("version: 1\nallow:\n  - {host: a.test, addresses: [127.0.0.1/32]}\n"), 1,
+		"p.yaml:3: a.test: opens 127.0.0.1/32, which is in 127.0.0.0/8 (loopback); netgate will dial it\n");
+}
+
 static void special_ranges(void **state)
 {
 	static const char *const special[][2] = {
@@ -562,6 +579,7 @@ int main(void)
 		cmocka_unit_test(warnings_of_equal_rules),
 		cmocka_unit_test(warnings_of_resolvers),
 		cmocka_unit_test(special_ranges),
+		cmocka_unit_test(warnings_of_localhost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

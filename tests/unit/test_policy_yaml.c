@@ -208,7 +208,7 @@ static void refused_rules(void **state)
 	assert_refused("version: 1\nallow:\n  - {host: 203.0.113.7}\n", "p.yaml:3:12", "cidr: 203.0.113.7/32");
 	assert_refused("version: 1\nallow:\n  - {host: \"::1\"}\n", "p.yaml:3:12", "cidr: \"::1/128\"");
 	assert_refused("version: 1\nallow:\n  - {host: \"a.test:22\"}\n", "p.yaml:3:12",
-		       "\"a.test:22\": a host name has only");
+		       "\"a.test:22\": host: takes no port; add ports: [22]");
 	assert_refused("version: 1\nallow:\n  - {host: \"*.com\"}\n", "p.yaml:3:12", "write \"*.com!\"");
 	assert_refused("version: 1\nallow:\n  - {host: a.test, ports: 22}\n", "p.yaml:3:27",
 		       "write ports: [443, 5432]");

@@ -8,7 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/handoff.h"
 #include "sandbox-net/user.h"
+
+#define TEXT_OF(x)  #x
+#define TEXT(x)	    TEXT_OF(x)
+#define HTTP_PROXY  "http://" GATE_ADDR4 ":" TEXT(GATE_PROXY_PORT)
+#define SOCKS_PROXY "socks5h://" GATE_ADDR4 ":" TEXT(GATE_SOCKS_PORT)
+#define NO_PROXY    "localhost,127.0.0.1,::1"
 
 /* A trailing '*' stands for any rest. */
 static const char *const dropped[] = {
@@ -85,14 +92,24 @@ static bool is_replaced(const struct variable *vars, size_t n_vars, const char *
 	return false;
 }
 
-char **user_environment(char *const *env, const struct user *u, const char *cwd)
+char **user_environment(char *const *env, const struct user *u, const char *cwd, bool proxies)
 {
+	const char *http = proxies ? HTTP_PROXY : NULL, *socks = proxies ? SOCKS_PROXY : NULL;
+	const char *direct = proxies ? NO_PROXY : NULL;
 	struct variable vars[] = {
 		{ "HOME", u->home[0] ? u->home : "/", u->is_caller },
 		{ "USER", u->name, u->is_caller },
 		{ "LOGNAME", u->name, u->is_caller },
 		{ "SHELL", u->shell, u->is_caller },
 		{ "PWD", cwd, false },
+		{ "http_proxy", http, false },
+		{ "HTTP_PROXY", http, false },
+		{ "https_proxy", http, false },
+		{ "HTTPS_PROXY", http, false },
+		{ "all_proxy", socks, false },
+		{ "ALL_PROXY", socks, false },
+		{ "no_proxy", direct, false },
+		{ "NO_PROXY", direct, false },
 	};
 	const size_t n_vars = sizeof(vars) / sizeof(*vars);
 	size_t n_env = 0, n = 0;

@@ -23,19 +23,37 @@ const char options_help[] = "usage: sandbox-net run --gate-fd N [options] -- COM
 			    "  --write PATH      a further real, writable directory or file\n"
 			    "  --hide PATH       never show PATH, wherever it would be seen\n"
 			    "  --fs sealed|host  host: the whole tree as it is, with its sockets, keys and tokens\n"
+			    "  --proxy-env       set http_proxy and its kin to the gate's explicit proxy\n"
 			    "  --help            this text\n"
 			    "\n"
 			    "Exit status: the command's own; 128+N when signal N ended it; 126 it could not be\n"
 			    "executed, 127 it was not found; 125 the sandbox could not be built.\n";
 
-enum { OPT_GATE = 1, OPT_REPORT, OPT_USER, OPT_WORKSPACE, OPT_READ, OPT_WRITE, OPT_HIDE, OPT_FS, OPT_HELP };
+enum {
+	OPT_GATE = 1,
+	OPT_REPORT,
+	OPT_USER,
+	OPT_WORKSPACE,
+	OPT_READ,
+	OPT_WRITE,
+	OPT_HIDE,
+	OPT_FS,
+	OPT_PROXY_ENV,
+	OPT_HELP
+};
 
 static const struct option option_table[] = {
-	{ "gate-fd", required_argument, NULL, OPT_GATE }, { "report-fd", required_argument, NULL, OPT_REPORT },
-	{ "user", required_argument, NULL, OPT_USER },	  { "workspace", required_argument, NULL, OPT_WORKSPACE },
-	{ "read", required_argument, NULL, OPT_READ },	  { "write", required_argument, NULL, OPT_WRITE },
-	{ "hide", required_argument, NULL, OPT_HIDE },	  { "fs", required_argument, NULL, OPT_FS },
-	{ "help", no_argument, NULL, OPT_HELP },	  { NULL, 0, NULL, 0 },
+	{ "gate-fd", required_argument, NULL, OPT_GATE },
+	{ "report-fd", required_argument, NULL, OPT_REPORT },
+	{ "user", required_argument, NULL, OPT_USER },
+	{ "workspace", required_argument, NULL, OPT_WORKSPACE },
+	{ "read", required_argument, NULL, OPT_READ },
+	{ "write", required_argument, NULL, OPT_WRITE },
+	{ "hide", required_argument, NULL, OPT_HIDE },
+	{ "fs", required_argument, NULL, OPT_FS },
+	{ "proxy-env", no_argument, NULL, OPT_PROXY_ENV },
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ NULL, 0, NULL, 0 },
 };
 
 static int parse_fd(const char *name, const char *text, int *out, struct err *err)
@@ -95,6 +113,9 @@ static int apply(int option, const char *value, struct options *o, struct err *e
 		return add_path("hide", value, &o->hide, err);
 	case OPT_FS:
 		return parse_fs(value, &o->fs, err);
+	case OPT_PROXY_ENV:
+		o->proxy_env = true;
+		return 0;
 	default:
 		return err_set(err, "internal: option %d", option);
 	}

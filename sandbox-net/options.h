@@ -29,6 +29,7 @@ struct options {
 	struct options_paths hide;  /* never shown */
 	char **command;		    /* NULL-terminated, at least one */
 	char **argv;		    /* all of it, the subcommand first */
+	bool proxy_env;		    /* name the gate as a proxy in the environment */
 	bool help;		    /* --help was given; nothing else is set */
 };
 

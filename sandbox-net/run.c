@@ -135,7 +135,7 @@ static int prepare(struct run *r, struct err *err)
 	r->init.seal.privileged = privileged;
 	if (user_resolve(r->options->user, privileged, &r->user, err) || seal_choose_workspace(&r->init.seal, err))
 		return -1;
-	r->init.env = user_environment(environ, &r->user, r->init.seal.cwd);
+	r->init.env = user_environment(environ, &r->user, r->init.seal.cwd, r->options->proxy_env);
 	r->init.argv = copy_arguments(r->options->command);
 	if (!r->init.env || !r->init.argv)
 		return err_set(err, "out of memory");

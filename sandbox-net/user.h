@@ -40,10 +40,10 @@ int user_become(const struct user *u, struct err *err);
 /*
  * The command's environment: that of the caller without what points to
  * services of the host (agents, buses, proxies) or to temporary files outside
- * of `cwd`, with HOME, USER, LOGNAME and SHELL of `u` and PWD `cwd`. Returns a NULL-terminated array, or NULL when
- * out of memory; the caller frees it with user_environment_free().
+ * of `cwd`, with HOME, USER, LOGNAME and SHELL of `u` and PWD `cwd`, and if `proxies` with the variables that name the gate as a
+ * proxy. Returns a NULL-terminated array, or NULL when out of memory; the caller frees it with user_environment_free().
  */
-char **user_environment(char *const *env, const struct user *u, const char *cwd);
+char **user_environment(char *const *env, const struct user *u, const char *cwd, bool proxies);
 void user_environment_free(char **env);
 
 #endif

@@ -28,6 +28,7 @@ enum {
 	OPT_READ,
 	OPT_WRITE,
 	OPT_FS,
+	OPT_PROXY_ENV,
 	OPT_QUIET,
 	OPT_VERBOSE,
 	OPT_HELP,
@@ -48,6 +49,7 @@ static const struct option table[] = {
 	{ "read", required_argument, NULL, OPT_READ },
 	{ "write", required_argument, NULL, OPT_WRITE },
 	{ "fs", required_argument, NULL, OPT_FS },
+	{ "proxy-env", no_argument, NULL, OPT_PROXY_ENV },
 	{ "quiet", no_argument, NULL, OPT_QUIET },
 	{ "verbose", no_argument, NULL, OPT_VERBOSE },
 	{ "help", no_argument, NULL, OPT_HELP },
@@ -130,6 +132,9 @@ static int take(struct options *o, int code, const char *name, char *arg, struct
 		o->launcher[o->n_launcher++] = (char *)name;
 		o->launcher[o->n_launcher++] = arg;
 		return 0;
+	case OPT_PROXY_ENV:
+		o->launcher[o->n_launcher++] = (char *)name;
+		return 0;
 	case OPT_RESOLVER:
 		return add_resolver(o, arg, err);
 	case OPT_TIMEOUT:
@@ -163,9 +168,9 @@ static int take(struct options *o, int code, const char *name, char *arg, struct
 
 static const char *long_name(int code)
 {
-	static const char *const names[] = { "--user", "--workspace", "--read", "--write", "--fs" };
+	static const char *const names[] = { "--user", "--workspace", "--read", "--write", "--fs", "--proxy-env" };
 
-	return code >= OPT_USER && code <= OPT_FS ? names[code - OPT_USER] : NULL;
+	return code >= OPT_USER && code <= OPT_PROXY_ENV ? names[code - OPT_USER] : NULL;
 }
 
 /* getopt_long takes "--al" for --allow until there is another such option: here a long option is written in full. */

@@ -38,8 +38,8 @@ static void test_all_options(void **state)
 {
 	(void)state;
 	assert_int_equal(PARSE("--gate-fd", "5", "--report-fd", "6", "--user", "ann", "--workspace", "/w", "--read",
-			       "/r1", "--read", "/r2", "--write", "/o", "--hide", "/h", "--fs", "host", "--", "cmd",
-			       "-x", "--"),
+			       "/r1", "--read", "/r2", "--write", "/o", "--hide", "/h", "--fs", "host", "--proxy-env",
+			       "--", "cmd", "-x", "--"),
 			 0);
 	assert_int_equal(o.gate_fd, 5);
 	assert_int_equal(o.report_fd, 6);
@@ -50,6 +50,7 @@ static void test_all_options(void **state)
 	assert_int_equal(o.write.n, 1);
 	assert_int_equal(o.hide.n, 1);
 	assert_int_equal(o.fs, OPTIONS_FS_HOST);
+	assert_true(o.proxy_env);
 	assert_string_equal(o.command[0], "cmd");
 	assert_string_equal(o.command[1], "-x");
 	assert_string_equal(o.command[2], "--");
@@ -150,7 +151,7 @@ static char *const host_env[] = {
 static void test_environment_of_the_caller(void **state)
 {
 	struct user u = { .is_caller = true, .name = "dbname", .home = "/home/db", .shell = "/bin/sh" };
-	char **env = user_environment(host_env, &u, "/w");
+	char **env = user_environment(host_env, &u, "/w", false);
 
 	(void)state;
 	assert_string_equal(get(env, "HOME"), "/home/caller");
@@ -174,7 +175,7 @@ static void test_environment_of_another(void **state)
 {
 	struct user u = { .name = "ann", .home = "/home/ann", .shell = "" };
 	static char *const in_workspace[] = { "TMPDIR=/w/tmp", NULL }, *const beside[] = { "TMPDIR=/w2/tmp", NULL };
-	char **env = user_environment(host_env, &u, "/w");
+	char **env = user_environment(host_env, &u, "/w", false);
 
 	(void)state;
 	assert_string_equal(get(env, "HOME"), "/home/ann");
@@ -183,11 +184,32 @@ static void test_environment_of_another(void **state)
 	assert_null(get(env, "SHELL"));
 	assert_string_equal(get(env, "PATH"), "/usr/bin");
 	user_environment_free(env);
-	env = user_environment(in_workspace, &u, "/w");
+	env = user_environment(in_workspace, &u, "/w", false);
 	assert_string_equal(get(env, "TMPDIR"), "/w/tmp");
 	user_environment_free(env);
-	env = user_environment(beside, &u, "/w");
+	env = user_environment(beside, &u, "/w", false);
 	assert_null(get(env, "TMPDIR"));
+	user_environment_free(env);
+}
+
+/* The host's own are replaced, not doubled; without --proxy-env they are only left out. */
+static void test_environment_names_the_proxy(void **state)
+{
+	static const char *const names[] = { "http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY" };
+	struct user u = { .is_caller = true, .name = "dbname", .home = "/home/db", .shell = "/bin/sh" };
+	char **env = user_environment(host_env, &u, "/w", true);
+	size_t proxies = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		assert_string_equal(get(env, names[i]), "http://10.200.0.1:3128");
+	assert_string_equal(get(env, "all_proxy"), "socks5h://10.200.0.1:1080");
+	assert_string_equal(get(env, "ALL_PROXY"), "socks5h://10.200.0.1:1080");
+	assert_string_equal(get(env, "no_proxy"), "localhost,127.0.0.1,::1");
+	assert_string_equal(get(env, "NO_PROXY"), "localhost,127.0.0.1,::1");
+	for (size_t i = 0; env[i]; i++)
+		proxies += strcasestr(env[i], "_proxy=") != NULL;
+	assert_int_equal(proxies, 9); /* MY_http_proxy too */
 	user_environment_free(env);
 }
 
@@ -195,6 +217,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_options),
+		cmocka_unit_test(test_environment_names_the_proxy),
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_errors_say_what),
 		cmocka_unit_test(test_too_many_paths),

@@ -46,6 +46,64 @@ def test_help_and_version(lab):
     assert cli(lab, "--version").stdout.startswith("netgate ")
 
 
+@pytest.mark.parametrize("command", ["check", "explain", "verify"])
+def test_help_of_a_command(lab, command):
+    """Help is asked for, so nothing is done, and it is no error; without its arguments the same text is one."""
+    expected = cli(lab, "help", command).stdout
+    assert expected.startswith(f"usage: netgate {command} ")
+    for args in (["--help"], ["-h"], ["policy.yaml", "--help"]):
+        done = cli(lab, command, *args)
+        assert (done.returncode, done.stdout, done.stderr) == (0, expected, ""), done
+    done = cli(lab, command)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", expected), done
+
+
+def test_help_as_a_command(lab):
+    done = cli(lab, "help")
+    assert (done.returncode, done.stdout) == (0, cli(lab, "--help").stdout)
+
+
+@pytest.mark.parametrize("option,meant", [
+    ("--alow", "--allow"), ("--polcy=p.yaml", "--policy"), ("--tiemout", "--timeout"), ("--pol", "--policy"), ("--a", "--allow"),
+    ("--workspaces", "--workspace"), ("--xyz", None),
+])
+def test_options_are_written_in_full(lab, option, meant):
+    done = cli(lab, option, "x", "--", "true")
+    said = f"did you mean {meant}?" if meant else "see netgate --help"
+    assert (done.returncode, done.stderr) == (125, f"netgate: {option.partition('=')[0]}: unknown option; {said}\n")
+
+
+def test_option_without_argument(lab):
+    for option in ("--audit=yes", "--quiet="):
+        done = cli(lab, option, "--", "true")
+        assert (done.returncode, done.stderr) == (125, f"netgate: {option.partition('=')[0]} takes no argument\n")
+    assert cli(lab, "-qx", "--", "true").stderr == "netgate: -x: unknown option; see netgate --help\n"
+
+
+@pytest.mark.parametrize("log,words", [
+    ("/dev/stdout", "use --log -"), ("a/b.jsonl", "the directory a does not exist"), ("a/", "is a directory"),
+    ("/nonexistent/b.jsonl", "the directory /nonexistent does not exist"), ("link.jsonl", "symbolic link"),
+])
+def test_log_that_cannot_be(lab, log, words):
+    if log == "link.jsonl":
+        os.symlink("elsewhere.jsonl", os.path.join(lab.folder, log))
+    done = cli(lab, "--log", log, "--", "echo", "ran")
+    assert (done.returncode, done.stdout) == (125, "") and words in done.stderr, done
+
+
+@pytest.mark.parametrize("args,lines", [(["--log", "head.jsonl"], 2), (["--verbose"], 2), ([], 1), (["--log", "head.jsonl", "--quiet"], 0)],
+                         ids=lambda value: " ".join(value) if isinstance(value, list) else None)
+def test_last_lines(lab, args, lines):
+    """The log's path, and the head for who names the log or wants to know more: the head that verify takes."""
+    result = lab.netgate(args, ["true"], log=None, mounts=lab.host.mounts(tmpfs={"/var/log": "16m"}))
+    last = [line for line in result.err.splitlines() if line.startswith(("netgate: log: /", "netgate: head: "))]
+    assert (result.rc, len(last)) == (0, lines), result
+    if "--log" in args and lines:
+        log, head = (line.split()[2] for line in last)
+        assert cli(lab, "verify", log, "--head", head).returncode == 0
+        assert cli(lab, "verify", log, "--head", "0" * 64).returncode == 1
+
+
 @pytest.mark.parametrize("args,word", [
     ([], "command"), (["--allow", "ok.test"], "command"), (["--nonsense", "--", "true"], "--nonsense"),
     (["--allow"], "--allow"), (["--allow", "*", "--", "true"], "*"), (["--allow", "*.com", "--", "true"], "com"),

@@ -14,7 +14,8 @@ def test_install(lab, who):
     subprocess.run(["make", "-C", TOP, "install", f"DESTDIR={root}", "PREFIX=/usr", f"BUILD={lab.build}"], check=True, env=env,
                    capture_output=True, timeout=600)
     installed = {os.path.relpath(os.path.join(folder, name), root) for folder, _, names in os.walk(root) for name in names}
-    assert installed >= {"usr/bin/netgate", "usr/bin/sandbox-net", "usr/share/man/man1/netgate.1"}, installed
+    assert installed >= {"usr/bin/netgate", "usr/bin/sandbox-net", "usr/share/man/man1/netgate.1",
+                         "usr/share/doc/netgate/policy.md", "usr/share/doc/netgate/records.md"}, installed
     for name in installed:
         mode = os.stat(os.path.join(root, name)).st_mode & 0o7777
         assert mode == (0o755 if "/bin/" in name else 0o644), (name, oct(mode))

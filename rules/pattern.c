@@ -2,7 +2,7 @@
 /*
  * Host patterns: an exact name, "*.HOST" (any depth below, not HOST itself) or
  * ".HOST" (both). This is the one place where other writing systems are
- * converted to ASCII, and the one place that asks the public suffix list:
+ * converted to ASCII, and the one place that asks the public suffix list to decide something:
  * both only while a policy is loaded, never for what a sandbox sends.
  */
 #include "rules/entry.h"

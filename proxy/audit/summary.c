@@ -2,7 +2,8 @@
 /*
  * The summary for a person. While the job runs, what happens is counted under
  * what a person would call the same; at the end each such entry is a row. A
- * denied look-up and the denied connection to the same name share one.
+ * denied look-up and the denied connection to the same name share one, and so do many denied names
+ * below one domain: a sandbox that sends data out in names does not fill the screen with them.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -13,10 +14,12 @@
 #include "proxy/audit/show.h"
 #include "proxy/audit/tally.h"
 #include "rules/hint.h"
+#include "rules/policy.h"
 
 #define SUMMARY_ROWS_MAX 30 /* rows of what was allowed, and again of what was denied */
 #define SUMMARY_RAW_MAX	 60 /* bytes shown of a raw name */
 #define WHAT_WIDTH_MAX	 40 /* wider ones stick out of their column */
+#define ANY_PORT	 (-1)
 
 static_assert(SHOW_CAP(SUMMARY_RAW_MAX) + 2 <= TALLY_WHAT_MAX, "an escaped name fits");
 static_assert(NAME_LEN_MAX < TALLY_WHAT_MAX, "a name fits");
@@ -34,15 +37,46 @@ static const char *quote(char buf[static TALLY_WHAT_MAX], const void *raw, size_
 	return buf;
 }
 
+/* Counts a denied name with the others of its domain. Returns what tally_entry.below is to be. */
+static size_t count_below(struct tally *t, const struct tally_key *key, const char *host)
+{
+	struct tally_entry *e = tally_below(t, key->reason, host);
+
+	if (!e)
+		return 0;
+	if (key->kind == TALLY_DENIED_NAME)
+		e->lookups++;
+	else
+		e->count++;
+	return 1 + tally_index(t, e);
+}
+
+/* True when the names counted in that entry share its row. */
+static bool is_together(const struct tally *t, size_t below)
+{
+	return below && tally_at(t, below - 1)->names > TALLY_BELOW_MAX;
+}
+
+/* What a person wants to know of the first of its kind. */
+static void describe(struct audit *a, struct tally_entry *e, const struct audit_decision *d)
+{
+	char hint[HINT_MAX], label[POLICY_RULE_LABEL_MAX];
+
+	tally_text(&e->hint, match_hint(d->request, d->verdict, hint, sizeof(hint)));
+	if (e->reason == REASON_DENIED_BY_RULE)
+		tally_text(&e->detail, policy_rule_label(a->policy, d->verdict->rule, label));
+}
+
 void summary_decision(struct audit *a, const struct audit_decision *d)
 {
 	struct tally_key key = { .kind = TALLY_DENIED, .reason = d->verdict->reason, .proto = "" };
 	bool dns = d->request->proto == PROTO_DNS;
 	const struct verdict *verdict = d->verdict;
-	char what[TALLY_WHAT_MAX], hint[HINT_MAX];
+	char what[TALLY_WHAT_MAX];
 	enum name_from from = NAME_FROM_DNS;
 	const struct name *host = decision_host(d, &from);
 	struct tally_entry *e;
+	size_t below = 0;
 
 	if (verdict->allow && verdict->would != REASON_NONE) {
 		key.kind = dns ? TALLY_WOULD_NAME : TALLY_WOULD;
@@ -61,11 +95,16 @@ void summary_decision(struct audit *a, const struct audit_decision *d)
 		key.what = quote(what, d->raw_name, d->raw_name_len);
 	else
 		key.what = addr_format(&d->dst.addr, what);
-	e = tally_get(a->tally, &key, 1);
+	if (host && !verdict->allow)
+		below = count_below(a->tally, &key, host->s);
+	if (is_together(a->tally, below))
+		return;
+	e = tally_get(a->tally, &key, false);
 	if (!e)
 		return;
+	e->below = below;
 	if (e->count++ == 0)
-		tally_text(&e->hint, match_hint(d->request, verdict, hint, sizeof(hint)));
+		describe(a, e, d);
 }
 
 /* Where the last failure to dial a host is kept until the connection's end asks for it. */
@@ -85,11 +124,12 @@ void summary_dial(struct audit *a, uint64_t conn, const struct name *host, const
 {
 	char text[ADDR_STRLEN], addr[ENDPOINT_STRLEN], both[ENDPOINT_STRLEN + RECORD_DETAIL_MAX];
 	struct tally_key key = dial_key(host, &peer->addr, text);
+	char hint[HINT_ADDRESSES_MAX] = "";
 	struct tally_entry *e;
 
 	if (reason == REASON_CONNECTED)
 		return;
-	e = tally_get(a->tally, &key, 0);
+	e = tally_get(a->tally, &key, true);
 	if (!e)
 		return;
 	/* An address that was refused says less than one that was tried and failed on its own. */
@@ -97,6 +137,9 @@ void summary_dial(struct audit *a, uint64_t conn, const struct name *host, const
 		return;
 	e->conn = conn;
 	e->why = reason;
+	if (host && reason == REASON_PRIVATE_ADDRESS)
+		hint_addresses(host, peer, hint);
+	tally_text(&e->hint, hint);
 	if (peer->addr.family != ADDR_NONE) {
 		snprintf(both, sizeof(both), "%s%s%s", endpoint_format(peer, addr), detail && *detail ? ", " : "",
 			 detail ? detail : "");
@@ -109,14 +152,17 @@ void summary_dial(struct audit *a, uint64_t conn, const struct name *host, const
 /* The entry for a connection that was allowed but never made. */
 static struct tally_entry *failed_entry(struct audit *a, struct tally_key *key, const struct tally_entry *dial)
 {
-	const char *detail = dial ? dial->detail : NULL; /* its memory stays where it is when the entries move */
+	/* Their memory stays where it is when the entries move. */
+	const char *detail = dial ? dial->detail : NULL, *hint = dial ? dial->hint : NULL;
 	struct tally_entry *e;
 
 	key->reason = dial ? dial->why : REASON_CONNECT_FAILED;
 	key->kind = is_refusal(key->reason) ? TALLY_DENIED : TALLY_FAILED;
-	e = tally_get(a->tally, key, 1);
-	if (e)
+	e = tally_get(a->tally, key, false);
+	if (e) {
 		tally_text(&e->detail, detail);
+		tally_text(&e->hint, hint);
+	}
 	return e;
 }
 
@@ -132,7 +178,7 @@ void summary_close(struct audit *a, const struct audit_close *c)
 	if (c->end == CLOSE_CONNECT_FAILED)
 		e = failed_entry(a, &key, dial);
 	else
-		e = tally_get(a->tally, &key, 1);
+		e = tally_get(a->tally, &key, false);
 	if (!e)
 		return;
 	e->count++;
@@ -151,7 +197,7 @@ void summary_drop(struct audit *a, const struct audit_drop *d)
 		key.what = d->quic_name->s;
 	else
 		key.what = d->dst.family == ADDR_NONE ? text : addr_format(&d->dst, text);
-	e = tally_get(a->tally, &key, d->count);
+	e = tally_get(a->tally, &key, false);
 	if (!e)
 		return;
 	e->count += d->count;
@@ -161,54 +207,74 @@ void summary_drop(struct audit *a, const struct audit_drop *d)
 /* The text of one row; the columns that are aligned are apart. */
 struct row {
 	const char *verdict;
-	char what[TALLY_WHAT_MAX + 24]; /* host:port/proto */
+	char what[TALLY_WHAT_MAX + 48]; /* host:port/proto, or "N names below domain" */
 	char counts[80];
-	char why[RECORD_DETAIL_MAX * 2 + 96];
+	char why[SHOW_CAP(RECORD_DETAIL_MAX) + 32];
 	const char *hint;
 };
 
-/* The first entry of this kind about `what` (for this reason, unless it is REASON_NONE), or the number of entries. */
-static size_t first_about(const struct tally *t, enum tally_kind kind, enum reason reason, const char *what)
+/* The first entry of this kind about `what` on this port (for this reason, unless it is REASON_NONE), or NULL. */
+static const struct tally_entry *first_about(const struct tally *t, enum tally_kind kind, enum reason reason,
+					     const char *what, int port)
 {
-	size_t i, n = tally_size(t);
-
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < tally_size(t); i++) {
 		const struct tally_entry *e = tally_at(t, i);
 
-		if (e->kind == kind && (reason == REASON_NONE || e->reason == reason) && !strcmp(e->what, what))
-			break;
+		if (e->kind == kind && (reason == REASON_NONE || e->reason == reason) &&
+		    (port == ANY_PORT || e->port == port) && !strcmp(e->what, what))
+			return e;
 	}
-	return i;
+	return NULL;
 }
 
-/* The look-ups that share the row of connection entry `i`: those of the same name and reason, in the first such row. */
-static uint64_t shared_lookups(const struct tally *t, size_t i)
+/* The look-ups that share the row of connection entry `e`: those of the same name and reason, in the first such row. */
+static uint64_t shared_lookups(const struct tally *t, const struct tally_entry *e)
 {
-	const struct tally_entry *e = tally_at(t, i);
 	enum tally_kind kind = e->kind == TALLY_WOULD ? TALLY_WOULD_NAME : TALLY_DENIED_NAME;
-	size_t names = first_about(t, kind, e->reason, e->what);
+	const struct tally_entry *names = first_about(t, kind, e->reason, e->what, ANY_PORT);
 
-	if (names == tally_size(t) || first_about(t, e->kind, e->reason, e->what) != i)
-		return 0;
-	return tally_at(t, names)->count;
+	return names && first_about(t, e->kind, e->reason, e->what, ANY_PORT) == e ? names->count : 0;
+}
+
+/* What came of the connections that only audit mode let through, in the first row about them; or NULL. */
+static const struct tally_entry *shared_connections(const struct tally *t, const struct tally_entry *e)
+{
+	if (e->kind != TALLY_WOULD || first_about(t, TALLY_WOULD, REASON_NONE, e->what, e->port) != e)
+		return NULL;
+	return first_about(t, TALLY_CONNECTED, REASON_NONE, e->what, e->port);
+}
+
+/* True when a look-up that was allowed is not all that there is to say about the name. */
+static bool is_more_than_looked_up(const struct tally *t, const char *what)
+{
+	static const enum tally_kind kinds[] = { TALLY_CONNECTED, TALLY_FAILED,	     TALLY_WOULD,
+						 TALLY_DENIED,	  TALLY_DENIED_NAME, TALLY_DROPPED };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		if (first_about(t, kinds[i], REASON_NONE, what, ANY_PORT))
+			return true;
+	}
+	return false;
 }
 
 /* True for an entry that has no row of its own. */
 static bool is_hidden(const struct tally *t, const struct tally_entry *e)
 {
-	size_t n = tally_size(t);
-
+	if (is_together(t, e->below))
+		return true;
 	switch (e->kind) {
 	case TALLY_DIAL:
 		return true;
 	case TALLY_LOOKED_UP:
-		return first_about(t, TALLY_CONNECTED, REASON_NONE, e->what) < n ||
-		       first_about(t, TALLY_FAILED, REASON_NONE, e->what) < n;
-	case TALLY_WOULD_NAME:
-		return first_about(t, TALLY_WOULD, e->reason, e->what) < n;
-	case TALLY_DENIED_NAME:
-		return first_about(t, TALLY_DENIED, e->reason, e->what) < n;
+		return is_more_than_looked_up(t, e->what);
 	case TALLY_CONNECTED:
+		return first_about(t, TALLY_WOULD, REASON_NONE, e->what, e->port) != NULL;
+	case TALLY_WOULD_NAME:
+		return first_about(t, TALLY_WOULD, e->reason, e->what, ANY_PORT) != NULL;
+	case TALLY_DENIED_NAME:
+		return first_about(t, TALLY_DENIED, e->reason, e->what, ANY_PORT) != NULL;
+	case TALLY_BELOW:
+		return e->names <= TALLY_BELOW_MAX;
 	case TALLY_FAILED:
 	case TALLY_WOULD:
 	case TALLY_DENIED:
@@ -231,7 +297,7 @@ static const char *without_destination(enum reason reason)
 	}
 }
 
-static void row_what(struct row *row, const struct tally_entry *e)
+static void row_what(struct row *row, const struct tally *t, const struct tally_entry *e)
 {
 	struct addr addr;
 	bool brackets = e->port && !addr_parse(e->what, strlen(e->what), &addr) && addr.family == ADDR_V6;
@@ -239,16 +305,24 @@ static void row_what(struct row *row, const struct tally_entry *e)
 
 	if (e->port)
 		snprintf(port, sizeof(port), ":%u", e->port);
-	if (!*e->what)
+	if (e->kind == TALLY_BELOW)
+		snprintf(row->what, sizeof(row->what), "%s%" PRIu64 " names below %s",
+			 tally_is_cut(t) ? "at least " : "", e->names, e->what);
+	else if (!*e->what)
 		snprintf(row->what, sizeof(row->what), "%s", without_destination(e->reason));
 	else
 		snprintf(row->what, sizeof(row->what), "%s%s%s%s%s%s", brackets ? "[" : "", e->what,
 			 brackets ? "]" : "", port, *e->proto ? "/" : "", e->proto);
 }
 
-static void put_count(char *buf, size_t cap, uint64_t n, const char *noun)
+/* Appends "3 lookups"; nothing when there is none. */
+static void put_count(struct row *row, uint64_t n, const char *noun)
 {
-	snprintf(buf, cap, "%" PRIu64 " %s%s", n, noun, n == 1 ? "" : "s");
+	size_t len = strlen(row->counts);
+
+	if (n)
+		snprintf(row->counts + len, sizeof(row->counts) - len, "%s%" PRIu64 " %s%s", len ? ", " : "", n, noun,
+			 n == 1 ? "" : "s");
 }
 
 static const char *count_noun(enum tally_kind kind)
@@ -266,53 +340,75 @@ static const char *count_noun(enum tally_kind kind)
 	case TALLY_DIAL:
 	case TALLY_WOULD:
 	case TALLY_DENIED:
+	case TALLY_BELOW:
 		break;
 	}
 	return "attempt";
 }
 
-static const char *row_verdict(enum tally_kind kind)
+static const char *row_verdict(const struct tally_entry *e)
 {
-	if (kind == TALLY_CONNECTED || kind == TALLY_LOOKED_UP)
+	if (e->kind == TALLY_CONNECTED || e->kind == TALLY_LOOKED_UP)
 		return "allowed";
-	if (kind == TALLY_FAILED)
+	if (e->kind == TALLY_FAILED)
 		return "failed";
-	return kind == TALLY_WOULD || kind == TALLY_WOULD_NAME ? "would deny" : "denied";
+	if (e->reason == REASON_CLIENT_GONE)
+		return "gave up"; /* the client did, before anything was decided */
+	return e->kind == TALLY_WOULD || e->kind == TALLY_WOULD_NAME ? "would deny" : "denied";
+}
+
+static void row_counts(struct row *row, const struct tally *t, const struct tally_entry *e)
+{
+	const struct tally_entry *made = shared_connections(t, e);
+
+	row->counts[0] = '\0';
+	if (made)
+		put_count(row, made->count, "connection");
+	else
+		put_count(row, e->count, count_noun(e->kind));
+	if (e->kind == TALLY_WOULD || e->kind == TALLY_DENIED)
+		put_count(row, shared_lookups(t, e), "lookup");
+	put_count(row, e->lookups, "lookup");
+}
+
+static void row_why(struct row *row, const struct tally *t, const struct tally_entry *e)
+{
+	const struct tally_entry *made = e->kind == TALLY_CONNECTED ? e : shared_connections(t, e);
+	char up[SHOW_SIZE_STRLEN], down[SHOW_SIZE_STRLEN], detail[SHOW_CAP(RECORD_DETAIL_MAX)] = "";
+
+	if (made)
+		snprintf(detail, sizeof(detail), "%s up, %s down", show_size(up, made->up),
+			 show_size(down, made->down));
+	else if (e->detail)
+		show_bytes(detail, e->detail, strlen(e->detail), RECORD_DETAIL_MAX);
+	if (made == e)
+		snprintf(row->why, sizeof(row->why), "%s", detail);
+	else if (e->kind == TALLY_LOOKED_UP)
+		snprintf(row->why, sizeof(row->why), "no connection");
+	else if (*detail)
+		snprintf(row->why, sizeof(row->why), "%s (%s)", reason_word(e->reason), detail);
+	else
+		snprintf(row->why, sizeof(row->why), "%s", reason_word(e->reason));
 }
 
 static void row_make(struct row *row, const struct tally *t, size_t i)
 {
 	const struct tally_entry *e = tally_at(t, i);
-	char up[SHOW_SIZE_STRLEN], down[SHOW_SIZE_STRLEN], lookups[40], detail[SHOW_CAP(RECORD_DETAIL_MAX)];
-	uint64_t shared = e->kind == TALLY_WOULD || e->kind == TALLY_DENIED ? shared_lookups(t, i) : 0;
 
-	row->verdict = row_verdict(e->kind);
+	row->verdict = row_verdict(e);
 	row->hint = e->hint;
-	row_what(row, e);
-	put_count(row->counts, sizeof(row->counts), e->count, count_noun(e->kind));
-	if (shared) {
-		size_t len = strlen(row->counts);
-
-		put_count(lookups, sizeof(lookups), shared, "lookup");
-		snprintf(row->counts + len, sizeof(row->counts) - len, ", %s", lookups);
-	}
-	if (e->kind == TALLY_CONNECTED)
-		snprintf(row->why, sizeof(row->why), "%s up, %s down", show_size(up, e->up), show_size(down, e->down));
-	else if (e->kind == TALLY_LOOKED_UP)
-		snprintf(row->why, sizeof(row->why), "no connection");
-	else if (e->detail)
-		snprintf(row->why, sizeof(row->why), "%s (%s)", reason_word(e->reason),
-			 show_bytes(detail, e->detail, strlen(e->detail), RECORD_DETAIL_MAX));
-	else
-		snprintf(row->why, sizeof(row->why), "%s", reason_word(e->reason));
+	row_what(row, t, e);
+	row_counts(row, t, e);
+	row_why(row, t, e);
 }
 
 /* Which entries get a row, in order: what was allowed, then what was not. */
 struct plan {
 	size_t rows[2 * SUMMARY_ROWS_MAX];
 	size_t n;
-	uint64_t more[2]; /* attempts that got none */
+	uint64_t more[2]; /* how many got none */
 	int verdict_width, what_width, counts_width;
+	int why_width; /* of rows with a hint, which comes after */
 };
 
 static void widen(int *width, const char *text, int max)
@@ -335,7 +431,7 @@ static void plan_rows(struct plan *plan, const struct tally *t, bool denied)
 		if (tally_is_denied(e->kind) != denied || is_hidden(t, e))
 			continue;
 		if (shown == SUMMARY_ROWS_MAX) {
-			plan->more[denied] += e->count;
+			plan->more[denied]++;
 			continue;
 		}
 		shown++;
@@ -344,11 +440,14 @@ static void plan_rows(struct plan *plan, const struct tally *t, bool denied)
 		widen(&plan->verdict_width, row.verdict, WHAT_WIDTH_MAX);
 		widen(&plan->what_width, row.what, WHAT_WIDTH_MAX);
 		widen(&plan->counts_width, row.counts, WHAT_WIDTH_MAX);
+		if (row.hint)
+			widen(&plan->why_width, row.why, WHAT_WIDTH_MAX);
 	}
 }
 
 void audit_summary(const struct audit *a, FILE *out)
 {
+	const char *least = tally_is_cut(a->tally) ? "at least " : "";
 	struct plan plan = { .n = 0 };
 	struct row row;
 
@@ -356,16 +455,18 @@ void audit_summary(const struct audit *a, FILE *out)
 	plan_rows(&plan, a->tally, true);
 	for (size_t i = 0; i < plan.n; i++) {
 		row_make(&row, a->tally, plan.rows[i]);
-		fprintf(out, "netgate: %-*s  %-*s  %-*s  %s", plan.verdict_width, row.verdict, plan.what_width,
-			row.what, plan.counts_width, row.counts, row.why);
+		fprintf(out, "netgate: %-*s  %-*s  %-*s  ", plan.verdict_width, row.verdict, plan.what_width, row.what,
+			plan.counts_width, row.counts);
 		if (row.hint)
-			fprintf(out, "   to allow: %s", row.hint);
-		fputc('\n', out);
+			fprintf(out, "%-*s   to allow: %s\n", plan.why_width, row.why, row.hint);
+		else
+			fprintf(out, "%s\n", row.why);
 	}
-	if (plan.more[false])
-		fprintf(out, "netgate: and %" PRIu64 " more that were allowed (see the log)\n", plan.more[false]);
-	if (plan.more[true])
-		fprintf(out, "netgate: and %" PRIu64 " more that were denied (see the log)\n", plan.more[true]);
+	for (int denied = 0; denied < 2; denied++) {
+		if (plan.more[denied])
+			fprintf(out, "netgate: and %s%" PRIu64 " more that were %s (see the log)\n", least,
+				plan.more[denied], denied ? "denied" : "allowed");
+	}
 	if (a->lost_ever)
 		fprintf(out, "netgate: %" PRIu64 " records could not be written to the log\n", a->lost_ever);
 }

@@ -17,6 +17,8 @@
 #define TALLY_MAX	1024
 #define TALLY_WHAT_MAX	288 /* a name of 253 bytes, or an escaped one, with the NUL */
 #define TALLY_PROTO_MAX 12
+#define TALLY_NAMES_MAX 65536 /* different ones told apart among what has no entry of its own */
+#define TALLY_BELOW_MAX 5     /* denied names below one domain that are shown one by one */
 
 enum tally_kind {
 	TALLY_CONNECTED,   /* connections that were allowed; up, down */
@@ -27,7 +29,8 @@ enum tally_kind {
 	TALLY_WOULD_NAME,  /* DNS queries of that kind */
 	TALLY_DENIED,	   /* connections and requests */
 	TALLY_DENIED_NAME, /* DNS queries */
-	TALLY_DROPPED	   /* packets; down: bytes */
+	TALLY_DROPPED,	   /* packets; down: bytes */
+	TALLY_BELOW	   /* names below one domain, together; lookups apart */
 };
 
 struct tally_key {
@@ -43,10 +46,13 @@ struct tally_entry {
 	enum reason reason;
 	uint16_t port;
 	uint64_t count, up, down;
-	enum reason why; /* TALLY_DIAL: the failure */
-	uint64_t conn;	 /* TALLY_DIAL: whose */
-	char *hint;	 /* the flag that would allow it; or NULL */
-	char *detail;	 /* or NULL */
+	uint64_t lookups; /* TALLY_BELOW: DNS queries; `count` is the rest */
+	uint64_t names;	  /* TALLY_BELOW: different names */
+	size_t below;	  /* of a denied name: 1 + the index of the TALLY_BELOW entry that counts it, too; or 0 */
+	enum reason why;  /* TALLY_DIAL: the failure */
+	uint64_t conn;	  /* TALLY_DIAL: whose */
+	char *hint;	  /* what would allow it; or NULL */
+	char *detail;	  /* or NULL */
 	char proto[TALLY_PROTO_MAX];
 	char what[TALLY_WHAT_MAX];
 };
@@ -59,10 +65,17 @@ void tally_free(struct tally *t);
 
 /*
  * The entry with this key, made when there is none (then with a count of 0).
- * NULL when its half of the table is full or memory is out: then `n` is added to
- * what did not fit. Valid until the next call.
+ * NULL when its half of the table is full or memory is out: then it counts as one
+ * that did not fit, unless `quiet`. Valid until the next call.
  */
-struct tally_entry *tally_get(struct tally *t, const struct tally_key *key, uint64_t n);
+struct tally_entry *tally_get(struct tally *t, const struct tally_key *key, bool quiet);
+
+/*
+ * The entry of all names that were denied for this reason below the registrable domain
+ * (by the public suffix list) of `name`, which is canonical; `names` counts it. NULL when `name` is not below
+ * one, or there is no room. Valid until the next call.
+ */
+struct tally_entry *tally_below(struct tally *t, enum reason reason, const char *name);
 
 /* The entry with this key, or NULL. */
 struct tally_entry *tally_find(const struct tally *t, const struct tally_key *key);
@@ -77,7 +90,13 @@ const struct tally_entry *tally_at(const struct tally *t, size_t i);
 /* Which half of the table a kind is in. */
 bool tally_is_denied(enum tally_kind kind);
 
-/* What did not fit: attempts that were allowed (`denied` false), attempts and packets that were not. */
+/* The position of an entry. */
+size_t tally_index(const struct tally *t, const struct tally_entry *e);
+
+/* How many different entries did not fit: of what was allowed (`denied` false), of what was not. */
 uint64_t tally_more(const struct tally *t, bool denied);
+
+/* True when there were more different names than can be told apart: the counts of names are lower bounds. */
+bool tally_is_cut(const struct tally *t);
 
 #endif

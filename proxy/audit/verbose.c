@@ -79,6 +79,8 @@ static void put_target(struct line *l, const struct audit_decision *d)
 		put(l, " %s", host->s);
 	else if (host)
 		put(l, " %s:%u (%s)", host->s, d->request->port, name_from_word(from));
+	else if (d->raw_name && d->dst.addr.family == ADDR_NONE)
+		put(l, " \"%s\":%u", show_bytes(raw, d->raw_name, d->raw_name_len, RAW_SHOWN), d->dst.port);
 	else if (d->raw_name)
 		put(l, " \"%s\" at %s", show_bytes(raw, d->raw_name, d->raw_name_len, RAW_SHOWN),
 		    endpoint_format(&d->dst, dst));
@@ -86,10 +88,23 @@ static void put_target(struct line *l, const struct audit_decision *d)
 		put(l, " %s", endpoint_format(&d->dst, dst));
 }
 
+/* The rule that decided; or, which is not the same and not what would allow it, the one that came nearest. */
+static void put_rule(struct line *l, const struct policy *policy, const struct verdict *v)
+{
+	bool decided = v->reason == REASON_RULE || v->reason == REASON_DENIED_BY_RULE;
+	char label[POLICY_RULE_LABEL_MAX];
+
+	if (!v->rule)
+		return;
+	policy_rule_label(policy, v->rule, label);
+	put_escaped(l, decided ? " by " : " (nearest rule: ", label, strlen(label), LABEL_SHOWN);
+	if (!decided)
+		put(l, ")");
+}
+
 void verbose_decision(struct audit *a, const struct audit_decision *d)
 {
 	const struct verdict *v = d->verdict;
-	char label[POLICY_RULE_LABEL_MAX];
 	struct line l = { .len = 0 };
 
 	if (a->verbose_fd < 0)
@@ -102,13 +117,11 @@ void verbose_decision(struct audit *a, const struct audit_decision *d)
 		put_escaped(&l, " ", d->qtype, strlen(d->qtype), RECORD_WORD_MAX);
 	if (d->path)
 		put_escaped(&l, " ", d->path, d->path_len, PATH_SHOWN);
-	put(&l, " %s", reason_word(v->reason));
+	if (v->reason != REASON_RULE)
+		put(&l, " %s", reason_word(v->reason));
 	if (v->would != REASON_NONE)
 		put(&l, " (would be %s)", reason_word(v->would));
-	if (v->rule) {
-		policy_rule_label(a->policy, v->rule, label);
-		put_escaped(&l, " ", label, strlen(label), LABEL_SHOWN);
-	}
+	put_rule(&l, a->policy, v);
 	print(a, &l);
 }
 
@@ -166,6 +179,8 @@ void verbose_drop(struct audit *a, const struct audit_drop *d)
 		put(&l, " %s", endpoint_format(&dst, text));
 	else if (dst.addr.family != ADDR_NONE)
 		put(&l, " %s", addr_format(&dst.addr, text));
-	put(&l, " %s, %" PRIu64 " packet%s", reason_word(d->reason), d->count, d->count == 1 ? "" : "s");
+	if (!d->proto || strcmp(d->proto, reason_word(d->reason)) != 0)
+		put(&l, " %s", reason_word(d->reason));
+	put(&l, ", %" PRIu64 " packet%s", d->count, d->count == 1 ? "" : "s");
 	print(a, &l);
 }

@@ -21,7 +21,7 @@ static int read_arguments(struct arguments *a, int argc, char **argv)
 					       { NULL, 0, NULL, 0 } };
 	int code;
 
-	*a = (struct arguments){ NULL };
+	*a = (struct arguments){ .log = NULL };
 	opterr = 0;
 	optind = 2;
 	while ((code = getopt_long(argc, argv, "", table, NULL)) != -1) {

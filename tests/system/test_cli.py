@@ -180,7 +180,7 @@ def test_check_tells_invalid_from_unreadable(lab):
     for args, status in (([policy_file(lab)], 0), ([policy_file(lab, "version: 2\n", "bad.yaml")], 1), (["/nonexistent.yaml"], 2),
                          ([lab.folder], 2), ([], 2), (["a", "b"], 2)):
         done = cli(lab, "check", *args)
-        assert done.returncode == status and ("netgate" in done.stderr) == (status > 0), (args, done)
+        assert done.returncode == status and done.stderr.startswith(("netgate: ", "usage: ")) == (status > 0), (args, done)
 
 
 def test_what_was_wrong_is_named_once(lab):

@@ -27,11 +27,11 @@ static void same_and_different(void **state)
 
 	(void)state;
 	assert_null(tally_find(t, &base));
-	e = tally_get(t, &base, 1);
+	e = tally_get(t, &base, false);
 	assert_non_null(e);
 	assert_int_equal(e->count, 0);
 	e->count = 5;
-	assert_int_equal(tally_get(t, &base, 1)->count, 5);
+	assert_int_equal(tally_get(t, &base, false)->count, 5);
 	assert_int_equal(tally_find(t, &base)->count, 5);
 	for (int i = 0; i < 5; i++) {
 		other = base;
@@ -52,7 +52,7 @@ static void same_and_different(void **state)
 			other.what = "b.test";
 		}
 		assert_null(tally_find(t, &other));
-		assert_int_equal(tally_get(t, &other, 1)->count, 0);
+		assert_int_equal(tally_get(t, &other, false)->count, 0);
 	}
 	assert_int_equal(tally_size(t), 6);
 	assert_string_equal(tally_at(t, 0)->what, "a.test");
@@ -73,21 +73,60 @@ static void bounds(void **state)
 		snprintf(what, sizeof(what), "n%d.test", i);
 		k = key(TALLY_DENIED, what, 443);
 		if (i < TALLY_MAX / 2)
-			assert_non_null(tally_get(t, &k, 2));
+			assert_non_null(tally_get(t, &k, false));
 		else
-			assert_null(tally_get(t, &k, 2));
+			assert_null(tally_get(t, &k, false));
 	}
-	assert_int_equal(tally_more(t, true), 2 * (2000 - TALLY_MAX / 2));
+	assert_int_equal(tally_more(t, true), 2000 - TALLY_MAX / 2);
+	assert_null(tally_get(t, &k, false)); /* the last one again is not one more */
+	assert_int_equal(tally_more(t, true), 2000 - TALLY_MAX / 2);
+	assert_false(tally_is_cut(t));
 	assert_int_equal(tally_more(t, false), 0);
 	k = key(TALLY_DENIED, "n0.test", 443);
-	assert_non_null(tally_get(t, &k, 2)); /* known ones go on */
+	assert_non_null(tally_get(t, &k, false)); /* known ones go on */
 	for (int i = 0; i <= TALLY_MAX / 2; i++) {
 		snprintf(what, sizeof(what), "n%d.test", i);
 		k = key(TALLY_CONNECTED, what, 443);
-		assert_true((tally_get(t, &k, 1) != NULL) == (i < TALLY_MAX / 2));
+		assert_true((tally_get(t, &k, false) != NULL) == (i < TALLY_MAX / 2));
 	}
 	assert_int_equal(tally_more(t, false), 1);
 	assert_int_equal(tally_size(t), TALLY_MAX);
+	tally_free(t);
+}
+
+/* Names are told apart without an entry each, up to a bound. */
+static void below(void **state)
+{
+	struct tally *t = tally_new();
+	struct tally_entry *e;
+	char name[64];
+
+	(void)state;
+	assert_null(tally_below(t, REASON_NOT_ALLOWED, "evil.test")); /* not below, but it */
+	assert_null(tally_below(t, REASON_NOT_ALLOWED, "test"));
+	assert_null(tally_below(t, REASON_NOT_ALLOWED, "co.uk"));
+	assert_int_equal(tally_size(t), 0);
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < 5000; i++) {
+			snprintf(name, sizeof(name), "n%d.x%d.evil.test", i, i % 7);
+			e = tally_below(t, REASON_NOT_ALLOWED, name);
+			assert_non_null(e);
+		}
+	}
+	assert_string_equal(e->what, "evil.test");
+	assert_int_equal(e->names, 5000);
+	assert_int_equal(tally_index(t, e), 0);
+	e = tally_below(t, REASON_DENIED_BY_RULE, "n1.x1.evil.test");
+	assert_int_equal(e->names, 1);
+	assert_string_equal(tally_below(t, REASON_NOT_ALLOWED, "a.b.example.co.uk")->what, "example.co.uk");
+	assert_int_equal(tally_size(t), 3);
+	assert_false(tally_is_cut(t));
+	for (int i = 0; i < TALLY_NAMES_MAX; i++) {
+		snprintf(name, sizeof(name), "m%d.evil.test", i);
+		e = tally_below(t, REASON_NOT_ALLOWED, name);
+	}
+	assert_true(tally_is_cut(t));
+	assert_int_equal(e->names, TALLY_NAMES_MAX - 2);
 	tally_free(t);
 }
 
@@ -100,11 +139,11 @@ static void too_long(void **state)
 	(void)state;
 	memset(what, 'a', TALLY_WHAT_MAX);
 	what[TALLY_WHAT_MAX] = '\0';
-	assert_null(tally_get(t, &k, 1));
+	assert_null(tally_get(t, &k, false));
 	what[TALLY_WHAT_MAX - 1] = '\0';
-	assert_non_null(tally_get(t, &k, 1));
+	assert_non_null(tally_get(t, &k, false));
 	k.proto = "a-long-proto";
-	assert_null(tally_get(t, &k, 1));
+	assert_null(tally_get(t, &k, false));
 	assert_int_equal(tally_more(t, true), 2);
 	tally_free(t);
 }
@@ -113,7 +152,7 @@ static void texts(void **state)
 {
 	struct tally *t = tally_new();
 	struct tally_key k = key(TALLY_DENIED, "a", 0);
-	struct tally_entry *e = tally_get(t, &k, 1);
+	struct tally_entry *e = tally_get(t, &k, false);
 
 	(void)state;
 	tally_text(&e->hint, "--allow a");
@@ -160,9 +199,13 @@ static void sizes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(same_and_different), cmocka_unit_test(bounds),
-		cmocka_unit_test(too_long),	      cmocka_unit_test(texts),
-		cmocka_unit_test(escaping),	      cmocka_unit_test(sizes),
+		cmocka_unit_test(same_and_different),
+		cmocka_unit_test(bounds),
+		cmocka_unit_test(too_long),
+		cmocka_unit_test(texts),
+		cmocka_unit_test(below),
+		cmocka_unit_test(escaping),
+		cmocka_unit_test(sizes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,6 +102,15 @@ enum step http_refuse(struct conn *c, const struct conn_seen *seen, enum reason 
 	return conn_deny(c, &v, seen);
 }
 
+enum step http_refuse_unread(struct conn *c, enum reason reason)
+{
+	const struct conn_seen seen = { .proto = PROTO_HTTP };
+
+	if (c->http->proxy)
+		front_reset(c);
+	return http_refuse(c, &seen, reason);
+}
+
 /* True when `in` may hold a whole head: looks at each byte once, however slowly they come. */
 static bool head_may_end(struct conn *c)
 {
@@ -245,10 +254,8 @@ static bool upstream_gone(struct conn *c)
 
 static enum step client_ended(struct conn *c)
 {
-	const struct conn_seen seen = { .proto = PROTO_HTTP };
-
 	if (bytes_len(&c->in) > 0)
-		return http_refuse(c, &seen, REASON_HTTP_MALFORMED);
+		return http_refuse_unread(c, REASON_HTTP_MALFORMED);
 	conn_end_leg(c, CLOSE_CLIENT, false);
 	return conn_drain(c);
 }
@@ -274,7 +281,6 @@ static enum step refuse_head(struct conn *c, const struct http1_head *head, enum
 
 static enum step head_step(struct conn *c)
 {
-	const struct conn_seen seen = { .proto = PROTO_HTTP };
 	struct http1_head *head = c->env->head;
 	enum http1_error error;
 	uint64_t none = 0;
@@ -304,7 +310,7 @@ static enum step head_step(struct conn *c)
 			}
 		}
 		if (bytes_len(&c->in) > 0 && clock_mono_us() >= c->deadline_us)
-			return http_refuse(c, &seen, REASON_HELLO_TIMEOUT);
+			return http_refuse_unread(c, REASON_HELLO_TIMEOUT);
 		n = bytes_recv(&c->in, c->client_fd, HTTP_READ, HTTP1_HEAD_MAX);
 		if (n == -EAGAIN)
 			return STEP_WAIT;

@@ -37,6 +37,9 @@ bool http_wants_ahead(const struct conn *c);
 /* Records a denial that needs no policy, ends the leg and answers. */
 enum step http_refuse(struct conn *c, const struct conn_seen *seen, enum reason reason);
 
+/* The same for a request that was not read to its end: what it is about is not known. */
+enum step http_refuse_unread(struct conn *c, enum reason reason);
+
 /* ---- requests to a proxy (http_proxy.c) ---- */
 
 /* True for the method that asks for a tunnel. */

@@ -5,13 +5,17 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "proxy/conn/front.h"
 #include "proxy/conn/http.h"
 #include "proxy/conn/pump.h"
 
 /* The client broke the framing of its own body: upstream must not take what it got for a whole request. */
 static enum step bad_body(struct conn *c)
 {
-	const struct conn_seen seen = { .proto = PROTO_HTTP };
+	const struct conn_seen seen = {
+		.proto = PROTO_HTTP,
+		.host = c->http->proxy && c->host.len > 0 ? &c->host : NULL, /* there is no destination to tell it by */
+	};
 
 	if (c->http->res_final) {
 		(void)conn_refuse(c, &seen, REASON_HTTP_MALFORMED);
@@ -233,6 +237,8 @@ enum step http_exchange_step(struct conn *c)
 		/* Behind the connection's last request: it is not served, but it was an attempt. */
 		const struct conn_seen seen = { .proto = PROTO_HTTP };
 
+		if (h->proxy)
+			front_reset(c);
 		(void)conn_refuse(c, &seen, REASON_HTTP_MALFORMED);
 	}
 	return conn_drain(c);

@@ -2,11 +2,12 @@
 """The explicit front doors: HTTP proxy and SOCKS5 on the gate's own address, on both ports, told apart by the first byte."""
 
 import os
+import subprocess
 import textwrap
 
 import pytest
 
-from lab import PORTS, pattern, v4, v6
+from lab import PORTS, pattern, v4, v6, wait_for
 
 GATE = "10.200.0.1"
 GATE6 = "fd6e:6574:6761:7465::1"
@@ -521,6 +522,24 @@ def test_smuggled_request(lab):
     assert ("http", "bad.test", 80, "not_allowed") in denials(result), result
 
 
+def test_half_a_request(lab):
+    """A broken body is about the host that it went to; half a head is about nobody."""
+    result = run(lab, ["--allow", "ok.test"], """
+        with tcp(GATE, 3128) as sock:
+            sock.sendall(b"POST http://ok.test/upload HTTP/1.1\\r\\nHost: ok.test\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\nzz\\r\\n")
+            show(status=status(read_until(sock, b"\\r\\n\\r\\n")))
+        with tcp(GATE, 3128) as sock:
+            sock.sendall(b"GET http://ok.test/hello HTTP/1.1\\r\\nHost: ok.test\\r\\n\\r\\nGET http://bad.t")
+            show(code=response(sock.makefile("rb"))[0])
+            sock.shutdown(socket.SHUT_WR)
+            show(status=status(read_until(sock, b"\\r\\n\\r\\n")))
+    """)
+    assert result.shown == [{"status": [400, "http_malformed"]}, {"code": 200}, {"status": [400, "http_malformed"]}], result
+    broken, half = result.of("decision", verdict="deny")
+    assert (broken["host"], broken["port"]) == ("ok.test", 80) and "dst" not in broken, result
+    assert half["dst"] == f"{GATE}:3128" and "host" not in half, result
+
+
 def test_bodies_pipelining_head_and_http10(lab):
     result = run(lab, ["--allow", "ok.test", "--allow", "other.test"], """
         raw = b"".join(b"GET http://%s/bytes?n=%d HTTP/1.1\\r\\nHost: %s\\r\\n\\r\\n" % (host, n, host)
@@ -596,16 +615,30 @@ def test_connect_behind_a_request(lab):
     assert result.shown == [{"code": 200}, {"status": 200, "body": "hello from ok.test\n"}], result
 
 
+async def once(exchange):
+    """Answers as if it kept the connection, and closes it."""
+    await exchange.drain_body()
+    await exchange.reply(b"once\n")
+    exchange.close = True
+
+
 def test_client_connection_outlives_upstream(lab):
     """A server that ends its side between two requests costs the client nothing."""
-    result = run(lab, ["--allow", "ok.test"], """
+    lab.web.routes["/once"] = once
+    script = lab.script(INSIDE + textwrap.dedent("""
         with tcp(GATE, 3128) as sock:
             stream = sock.makefile("rb")
-            for path in ("hello", "hello"):
-                sock.sendall(f"GET http://ok.test/{path} HTTP/1.1\\r\\nHost: ok.test\\r\\n\\r\\n".encode())
+            for _ in range(3):
+                sock.sendall(b"GET http://ok.test/once HTTP/1.1\\r\\nHost: ok.test\\r\\n\\r\\n")
                 show(code=response(stream)[0])
-    """)
-    assert result.shown == [{"code": 200}] * 2, result
+                sys.stdin.readline()
+    """))
+    with lab.start(["--allow", "ok.test"], script, stdin=subprocess.PIPE) as running:
+        for number in range(3):
+            assert (running.ask() if number else running.next()) == {"code": 200}
+            wait_for(lambda: sum(record["type"] == "close" for record in running.records) > number)
+        result = running.finish(b"\n")
+    assert [record["end"] for record in result.of("close")] == ["upstream"] * 3, result
 
 
 def test_redirect(lab):

@@ -45,7 +45,7 @@ static const char text[] =
 	"\n"
 	"Exit status: the command's own; 124 the time limit was reached; 125 netgate itself failed;\n"
 	"126 the command can't be executed; 127 it was not found; 128+N it was ended by signal N.\n"
-	"More: man netgate, docs/policy.md, docs/records.md.\n";
+	"More: man netgate; policy.md and records.md in share/doc/netgate (docs/ of the source).\n";
 
 static const struct {
 	const char *command, *text;

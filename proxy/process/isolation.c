@@ -8,6 +8,7 @@
 #include <linux/sockios.h>
 #include <seccomp.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/capability.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -18,7 +19,7 @@
 
 #include "base/err.h"
 
-#define NOBODY 65534
+#define NOBODY 65534u
 
 /* Only with privilege, so it comes first; without any there is nothing that the set bounds. */
 static void empty_bounding_set(void)
@@ -27,12 +28,32 @@ static void empty_bounding_set(void)
 		(void)prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
 }
 
+/* A line is a range: the first id inside, the first outside, how many (user_namespaces(7)). */
+static bool is_mapped(const char *path)
+{
+	unsigned inside, outside, count;
+	FILE *f = fopen(path, "re");
+	bool mapped = false;
+
+	if (!f)
+		return true;
+	while (!mapped && fscanf(f, "%u %u %u", &inside, &outside, &count) == 3)
+		mapped = NOBODY >= inside && NOBODY - inside < count;
+	fclose(f);
+	return mapped;
+}
+
+bool isolation_can_be_nobody(void)
+{
+	return is_mapped("/proc/self/uid_map") && is_mapped("/proc/self/gid_map");
+}
+
 static int become_nobody(struct err *err)
 {
-	if (geteuid() != 0)
+	if (geteuid() != 0 || !isolation_can_be_nobody())
 		return 0;
 	if (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0)
-		return err_set_errno(err, errno, "proxy: cannot become uid %d", NOBODY);
+		return err_set_errno(err, errno, "proxy: cannot become uid %u", NOBODY);
 	return 0;
 }
 

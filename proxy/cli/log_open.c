@@ -15,6 +15,8 @@
 
 #include "base/err.h"
 
+#define SAME_NAME_MAX 1000 /* jobs of one name that start in the same second */
+
 __attribute__((format(printf, 3, 4))) static int path_set(char *path, struct err *err, const char *fmt, ...)
 {
 	va_list ap;
@@ -55,19 +57,6 @@ static int state_directory(char *path, struct err *err)
 	if (home && home[0] == '/')
 		return path_set(path, err, "%s/.local/state/netgate", home);
 	return err_set(err, "neither XDG_STATE_HOME nor HOME says where the log goes; name a file with --log");
-}
-
-static int default_path(const char *job, struct log_place *place, struct err *err)
-{
-	time_t now = time(NULL);
-	struct tm tm;
-	char when[32];
-
-	if (state_directory(place->hide, err) < 0 || make_directories(place->hide, err) < 0)
-		return -1;
-	strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));
-	return path_set(place->path, err, "%.*s/%s-%s-%ld.jsonl", PATH_MAX - 128, place->hide, job, when,
-			(long)getpid());
 }
 
 /* The absolute path of a file that may not exist yet: only its directory must. */
@@ -112,6 +101,37 @@ static int open_failed(const char *log, const struct log_place *place, struct er
 	return err_set_errno(err, errno, "cannot open the log %s (name a file with --log)", place->path);
 }
 
+static int open_file(struct log_place *place, int flags)
+{
+	/* Read too: half a line that a killed run left behind is ended before the first record. */
+	place->fd = open(place->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | flags, 0600);
+	return place->fd < 0 ? -1 : 0;
+}
+
+/* JOB-TIME.jsonl, or the first JOB-TIME-N.jsonl that is free. */
+static int open_new(const char *job, struct log_place *place, struct err *err)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+	char when[32], number[16] = "";
+
+	if (state_directory(place->hide, err) < 0 || make_directories(place->hide, err) < 0)
+		return -1;
+	strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));
+	for (int n = 2; n < SAME_NAME_MAX + 2; n++) {
+		if (path_set(place->path, err, "%.*s/%s-%s%s.jsonl", PATH_MAX - 128, place->hide, job, when, number) <
+		    0)
+			return -1;
+		place->created = open_file(place, O_EXCL) == 0;
+		if (place->created)
+			return 0;
+		if (errno != EEXIST)
+			break;
+		snprintf(number, sizeof(number), "-%d", n);
+	}
+	return open_failed(NULL, place, err);
+}
+
 int log_open(const char *log, const char *job, struct log_place *place, struct err *err)
 {
 	*place = (struct log_place){ .fd = -1 };
@@ -121,11 +141,26 @@ int log_open(const char *log, const char *job, struct log_place *place, struct e
 	}
 	if (log && is_standard_output(log))
 		return err_set(err, "--log: for standard output, use --log -");
-	if ((log ? absolute_path(log, place, err) : default_path(job, place, err)) < 0)
+	if (!log)
+		return open_new(job, place, err);
+	if (absolute_path(log, place, err) < 0)
 		return -1;
-	/* Read too: half a line that a killed run left behind is ended before the first record. */
-	place->fd = open(place->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+	return open_file(place, 0) < 0 ? open_failed(log, place, err) : 0;
+}
+
+bool log_is_worth_reading(const struct log_place *place)
+{
+	struct stat st;
+
+	return fstat(place->fd, &st) == 0 && !S_ISCHR(st.st_mode) && (!S_ISREG(st.st_mode) || st.st_size > 0);
+}
+
+void log_close(struct log_place *place)
+{
 	if (place->fd < 0)
-		return open_failed(log, place, err);
-	return 0;
+		return;
+	if (place->created && !log_is_worth_reading(place))
+		(void)unlink(place->path);
+	close(place->fd);
+	place->fd = -1;
 }

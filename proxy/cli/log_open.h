@@ -4,6 +4,7 @@
 #define PROXY_CLI_LOG_OPEN_H
 
 #include <limits.h>
+#include <stdbool.h>
 
 struct err;
 
@@ -12,6 +13,7 @@ struct log_place {
 	char path[PATH_MAX]; /* absolute; "" for standard output */
 	char hide
 		[PATH_MAX]; /* what the sandbox must not see: the state directory, or the file; "" for standard output */
+	bool created;	    /* a new file, under a name of netgate's own choice */
 };
 
 /*
@@ -20,5 +22,11 @@ struct log_place {
  * $XDG_STATE_HOME/netgate or ~/.local/state/netgate. Directories are made 0700, files 0600. Returns 0 or -1.
  */
 int log_open(const char *log, const char *job, struct log_place *place, struct err *err);
+
+/* True when there is something in it to be read later: not in an empty file, nor in a device. */
+bool log_is_worth_reading(const struct log_place *place);
+
+/* Closes it. A file of netgate's own that stayed empty is removed. */
+void log_close(struct log_place *place);
 
 #endif

@@ -26,6 +26,7 @@
 #include "proxy/cli/log_open.h"
 #include "proxy/cli/options.h"
 #include "proxy/cli/policy_load.h"
+#include "proxy/process/isolation.h"
 #include "proxy/process/monitor.h"
 #include "proxy/process/proxy.h"
 #include "rules/policy.h"
@@ -43,6 +44,8 @@ struct job {
 	int control[2]; /* proxy, monitor */
 	int tell_fd;
 	sigset_t signals; /* the mask that the command gets */
+	int died_of;	  /* as in struct monitor */
+	bool died_of_key;
 };
 
 /* The command's file name and our pid: what a person can recognise in a list of logs. */
@@ -244,7 +247,7 @@ static int prepare(struct job *j, struct err *err)
 /* Where the log is; and, for who keeps logs, the head of its hash chain, on a line of its own to be copied from. */
 static void tell_log(const struct job *j, const char *head)
 {
-	if (j->options.quiet || !j->log.path[0])
+	if (j->options.quiet || !j->log.path[0] || !log_is_worth_reading(&j->log))
 		return;
 	tell(j->tell_fd, "log: %s", j->log.path);
 	if (head[0] && (j->options.log || j->options.verbose))
@@ -260,6 +263,7 @@ static int run_roles(struct job *j, struct err *err)
 	j->tell_fd = m.tell_fd = tell_open();
 	if (make_sockets(j, err) < 0)
 		return command_fail(EXIT_NETGATE, err);
+	tty_save(&m.tty);
 	monitor_signals(&taken);
 	sigprocmask(SIG_BLOCK, &taken, &j->signals);
 	m.launcher = start_launcher(j, err);
@@ -276,6 +280,8 @@ static int run_roles(struct job *j, struct err *err)
 	close(j->control[0]);
 	m.report_fd = j->report[1];
 	m.proxy_fd = j->control[1];
+	if (geteuid() == 0 && !isolation_can_be_nobody())
+		monitor_note(&m, "this user namespace has no uid 65534: the proxy keeps its own, without capabilities");
 	status = monitor_run(&m);
 	for (int i = 0; i < m.n_notes; i++) {
 		if (!j->options.quiet)
@@ -283,7 +289,22 @@ static int run_roles(struct job *j, struct err *err)
 		free(m.notes[i]);
 	}
 	tell_log(j, m.head);
+	j->died_of = m.died_of;
+	j->died_of_key = m.died_of_key;
 	return status;
+}
+
+/* Ends netgate by this signal, as its caller would see the command itself end; returns where process 1 can't. */
+static void die_of(int signo, bool whole_group)
+{
+	sigset_t set;
+
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* SIGQUIT: the core would be netgate's */
+	signal(signo, SIG_DFL);
+	kill(whole_group ? 0 : getpid(), signo);
+	sigemptyset(&set);
+	sigaddset(&set, signo);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
 int command_run(int argc, char **argv)
@@ -306,9 +327,10 @@ int command_run(int argc, char **argv)
 	} else {
 		status = run_roles(&j, &err);
 	}
-	if (j.log.fd >= 0)
-		close(j.log.fd);
+	log_close(&j.log);
 	policy_free(j.policy);
 	options_free(&j.options);
+	if (j.died_of)
+		die_of(j.died_of, j.died_of_key);
 	return status;
 }

@@ -25,6 +25,7 @@
 #include "base/tell.h"
 #include "proxy/process/counters.h"
 #include "proxy/process/finder.h"
+#include "proxy/process/proxy.h"
 
 struct run {
 	struct monitor *m;
@@ -36,6 +37,8 @@ struct run {
 	int status;	      /* to exit with */
 	int32_t wait_status;  /* of the command; -1 while not known */
 	bool started, timed_out, failed;
+	uint64_t forwarded; /* bit n: netgate got signal n itself */
+	pid_t command;	    /* and its process group; 0 while not known */
 };
 
 static const int forwarded[] = { SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2 };
@@ -58,6 +61,13 @@ __attribute__((format(printf, 2, 3))) static void fail(struct run *r, const char
 	va_end(ap);
 	if (!r->failed)
 		tell(r->m->tell_fd, "%s", text);
+	r->failed = true;
+	r->status = EXIT_NETGATE;
+}
+
+/* The same when a person has been told already. */
+static void fail_silently(struct run *r)
+{
 	r->failed = true;
 	r->status = EXIT_NETGATE;
 }
@@ -85,7 +95,7 @@ static void tell_proxy_to_finish(struct run *r)
 	}
 }
 
-static void add_note(struct monitor *m, const char *text)
+void monitor_note(struct monitor *m, const char *text)
 {
 	if (m->n_notes < MONITOR_NOTES_MAX && (m->notes[m->n_notes] = strdup(text)))
 		m->n_notes++;
@@ -142,6 +152,36 @@ static void end_finder(struct run *r)
 	r->finder = 0;
 }
 
+/* ---- the proxy's end ---- */
+
+static void proxy_ended(struct run *r, int status)
+{
+	r->m->proxy = 0;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == PROXY_SAID_WHY) {
+		fail_silently(r);
+	} else if (r->m->launcher && r->wait_status == -1) {
+		if (WIFSIGNALED(status))
+			fail(r,
+			     "the proxy was killed by signal %d; the command is ended, for it has no network any more",
+			     WTERMSIG(status));
+		else
+			fail(r, "the proxy ended early; the command is ended, for it has no network any more");
+	} else if (WIFSIGNALED(status) || WEXITSTATUS(status) != 0) {
+		fail(r, "the proxy failed at the end of the job; the log may lack its last records");
+	}
+	if (r->m->launcher)
+		end_sandbox(r);
+}
+
+/* The launcher fails for want of the proxy, too; then what counts is why that one ended. */
+static void reap_proxy(struct run *r)
+{
+	int status;
+
+	if (r->m->proxy && waitpid(r->m->proxy, &status, WNOHANG) == r->m->proxy)
+		proxy_ended(r, status);
+}
+
 /* ---- the launcher's reports ---- */
 
 /* Takes one report. False when there was none. */
@@ -170,10 +210,11 @@ static bool on_report(struct run *r)
 	case REPORT_SANDBOX:
 		break;
 	case REPORT_NOTE:
-		add_note(r->m, msg.text);
+		monitor_note(r->m, msg.text);
 		break;
 	case REPORT_STARTED:
 		r->started = true;
+		r->command = msg.value;
 		if (r->m->timeout_us)
 			r->deadline_us = clock_mono_us() + r->m->timeout_us;
 		break;
@@ -181,6 +222,7 @@ static bool on_report(struct run *r)
 		raise(SIGSTOP);
 		break;
 	case REPORT_FAILED:
+		reap_proxy(r);
 		fail(r, "%s", msg.text);
 		break;
 	case REPORT_EXEC:
@@ -242,6 +284,7 @@ static void on_proxy(struct run *r)
 static void launcher_ended(struct run *r, int status)
 {
 	r->m->launcher = 0;
+	tty_restore(&r->m->tty, r->command); /* before the summary is written to it */
 	if (r->wait_status == -1 && !r->failed)
 		fail(r,
 		     WIFSIGNALED(status) ? "the launcher was killed by signal %d; the sandbox is gone with it"
@@ -249,23 +292,6 @@ static void launcher_ended(struct run *r, int status)
 		     WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 	end_sandbox(r);
 	tell_proxy_to_finish(r);
-}
-
-static void proxy_ended(struct run *r, int status)
-{
-	r->m->proxy = 0;
-	if (r->m->launcher && r->wait_status == -1) {
-		if (WIFSIGNALED(status))
-			fail(r,
-			     "the proxy was killed by signal %d; the command is ended, for it has no network any more",
-			     WTERMSIG(status));
-		else
-			fail(r, "the proxy ended early; the command is ended, for it has no network any more");
-	} else if (WIFSIGNALED(status) || WEXITSTATUS(status) != 0) {
-		fail(r, "the proxy failed at the end of the job; the log may lack its last records");
-	}
-	if (r->m->launcher)
-		end_sandbox(r);
 }
 
 static void reap(struct run *r)
@@ -295,8 +321,20 @@ static void on_signal(struct run *r)
 		return;
 	if (info.ssi_signo == SIGCHLD)
 		reap(r);
-	else if (r->m->launcher)
+	else if (r->m->launcher) {
+		r->forwarded |= UINT64_C(1) << info.ssi_signo;
 		kill(r->m->launcher, (int)info.ssi_signo);
+	}
+}
+
+/* The command had its time, and its grace: by force, then. */
+static void end_by_force(struct run *r)
+{
+	if (r->timed_out && r->wait_status == -1) {
+		r->wait_status = SIGKILL;
+		tell(r->m->tell_fd, "it did not end in %d s and was killed", MONITOR_GRACE_S);
+	}
+	end_sandbox(r);
 }
 
 /* Milliseconds until the next deadline, for poll(); does what is due. */
@@ -316,12 +354,29 @@ static int next_deadline(struct run *r)
 	if (r->kill_us && now >= r->kill_us && r->m->launcher) {
 		r->kill_us = now + MONITOR_GRACE_S * US_PER_S;
 		if (r->m->report_fd >= 0)
-			end_sandbox(r);
+			end_by_force(r);
 		else
 			kill(r->m->launcher, SIGKILL);
 	}
 	next = r->deadline_us ? r->deadline_us : r->m->launcher ? r->kill_us : 0;
 	return next == 0 ? -1 : (int)((next - now) / 1000) + 1;
+}
+
+/*
+ * A command that is told to end and does so by that signal: netgate does the
+ * same, so that a shell's loop or script around it ends as well. The terminal
+ * sent Ctrl-C to the command's group alone, where without netgate it would have
+ * been the whole group of the job.
+ */
+static void choose_death(struct run *r)
+{
+	const int signo = r->wait_status != -1 && WIFSIGNALED(r->wait_status) ? WTERMSIG(r->wait_status) : 0;
+	const bool typed = signo == SIGINT || signo == SIGQUIT;
+
+	if (r->failed || r->timed_out || (!typed && signo != SIGTERM && signo != SIGHUP))
+		return;
+	r->m->died_of = signo;
+	r->m->died_of_key = typed && !(r->forwarded >> signo & 1) && tty_is_ours(&r->m->tty);
 }
 
 int monitor_run(struct monitor *m)
@@ -351,6 +406,9 @@ int monitor_run(struct monitor *m)
 			on_signal(&r);
 	}
 	end_finder(&r);
+	tty_restore(&m->tty, r.command); /* once more: the command may have outlived a killed launcher for a moment */
+	choose_death(&r);
+	tty_close(&m->tty);
 	close(r.signal_fd);
 	return r.timed_out && r.started ? EXIT_TIMED_OUT : r.status;
 }

@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "base/report.h"
+#include "proxy/process/tty.h"
 
 #define MONITOR_NOTES_MAX 16
 #define MONITOR_GRACE_S	  5 /* from a time limit's SIGTERM to the end by force */
@@ -29,15 +30,22 @@ struct monitor {
 	char *notes[MONITOR_NOTES_MAX]; /* what the summary must say; owned */
 	int n_notes;
 	char head[REPORT_HEAD_MAX]; /* of the log's hash chain when the job ended; "" when it is not known */
+	struct tty tty;		    /* saved before the first child was made; closed at the end */
 	bool quiet;
+	int died_of;	  /* out: the signal that ended the command, for netgate to end by too; 0: none */
+	bool died_of_key; /* out: it was typed (Ctrl-C), and meant netgate's whole process group */
 };
 
 /* The signals that the monitor takes instead of dying; block them before the first child is made. */
 void monitor_signals(sigset_t *set);
 
+/* Something the summary must say. */
+void monitor_note(struct monitor *m, const char *text);
+
 /*
  * Runs until both children are gone. Takes the descriptors. Returns netgate's
  * exit status: the command's (128 + n for signal n), or one of the EXIT_* above.
+ * The terminal's modes are what they were.
  */
 int monitor_run(struct monitor *m);
 

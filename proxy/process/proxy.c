@@ -68,11 +68,13 @@ struct proxy {
 	uint64_t probe_datagrams; /* of the launcher, which G counts as DNS */
 	int32_t wait_status;
 	bool armed, monitor_gone, ended;
-	bool ok; /* the end record is written */
+	bool ok;   /* the end record is written */
+	bool told; /* a person knows why it is not */
 };
 
-static void complain(const struct proxy *p, const char *text)
+static void complain(struct proxy *p, const char *text)
 {
+	p->told = true;
 	tell(p->config->tell_fd, "%s", text);
 }
 
@@ -404,5 +406,5 @@ int proxy_run(const struct proxy_config *config)
 			finish(&p);
 	}
 	tear_down(&p);
-	return p.ok ? 0 : 1;
+	return p.ok ? 0 : p.told ? PROXY_SAID_WHY : 1;
 }

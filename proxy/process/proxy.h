@@ -14,6 +14,8 @@
 
 struct policy;
 
+enum { PROXY_SAID_WHY = 2 };
+
 struct proxy_config {
 	const struct policy *policy;
 	const char *job;
@@ -30,7 +32,8 @@ struct proxy_config {
 
 /*
  * Runs in a process of its own, a child of the monitor; takes all descriptors.
- * Returns the exit status: 0 when the job's end is on record, 1 after a message for a person otherwise.
+ * Returns the exit status: 0 when the job's end is on record; else
+ * PROXY_SAID_WHY after a message for a person, or 1.
  */
 int proxy_run(const struct proxy_config *config);
 

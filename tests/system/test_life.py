@@ -5,8 +5,11 @@ import json
 import os
 import pty
 import random
+import re
+import select
 import signal
 import subprocess
+import termios
 
 import pytest
 
@@ -44,7 +47,7 @@ ATTEMPTS = """
 
 @pytest.mark.parametrize("command,status", [
     (["true"], 0), (["false"], 1), (["sh", "-c", "exit 42"], 42), (["sh", "-c", "kill -9 $$"], 137),
-    (["sh", "-c", "kill -TERM $$"], 143), (["/nonexistent/program"], 127), (["no-such-program"], 127), (["/etc/passwd"], 126),
+    (["sh", "-c", "kill -USR1 $$"], 138), (["/nonexistent/program"], 127), (["no-such-program"], 127), (["/etc/passwd"], 126),
     (["/"], 126),
 ], ids=lambda value: "-".join(value) if isinstance(value, list) else None)
 def test_exit_status(lab, who, command, status):
@@ -62,6 +65,32 @@ def test_output_is_the_commands_own(lab, who):
         out, err = running.process.communicate(data, 60)
     assert out == data
     assert err.decode().splitlines()[0] == "from the command"
+
+
+def test_errors_leave_no_empty_log(lab):
+    """A job that never began has no log, and no path of one is printed."""
+    logs = os.path.join(lab.state(lab.user), "netgate")
+    before = os.listdir(logs) if os.path.isdir(logs) else []
+    result = lab.netgate(["--user", "nobody"], ["true"], log=None, user=lab.user)
+    assert result.rc == 125 and "log:" not in result.err and sorted(os.listdir(logs)) == sorted(before), result
+    result = lab.netgate(["--log", "/dev/full"], ["true"], log=None)
+    assert (result.rc, result.err) == (125, "netgate: the log can't be written, so the command was not started\n"), result
+
+
+def test_names_of_logs(lab):
+    """The process id once, as a part of the job's name; jobs of one name in one second get a number."""
+    result = lab.netgate([], ["true"], log=None, user=lab.user)
+    assert re.search(r"/true-\d+-\d{8}T\d{6}Z\.jsonl\n", result.err), result
+    paths = [re.search(r"log: (.*/two-\d{8}T\d{6}Z(-\d+)?\.jsonl)\n", lab.netgate(["--job", "two"], ["true"], log=None, user=lab.user).err)[1]
+             for _ in range(8)]
+    assert len(set(paths)) == 8 and all(os.path.getsize(path) for path in paths), paths
+
+
+def test_user_namespace_of_one_uid(lab, who):
+    """There is no nobody to become: the proxy goes on as who it is, without capabilities, and says so."""
+    result = lab.netgate(["--allow", "ok.test"], ["curl", "-sS", "https://ok.test/hello"], user=who, wrap=["unshare", "--user", "--map-root-user"])
+    assert (result.rc, result.out) == (0, "hello from ok.test\n"), result
+    assert "note: this user namespace has no uid 65534" in result.err, result
 
 
 def test_quiet(lab, who):
@@ -96,6 +125,7 @@ def test_time_limit_of_a_command_that_ignores_sigterm(lab):
     with lab.start(["--timeout", "1s"], ["sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"]) as running:
         result = running.finish()
         assert result.rc == 124, result
+        assert "it did not end in 5 s and was killed" in result.err and "launcher" not in result.err, result
         wait_for(lambda: not running.processes(), "the end of every process")
 
 
@@ -117,7 +147,84 @@ def test_command_that_dies_of_a_forwarded_signal(lab):
     with lab.start([], lab.script("show(ready=True)\nimport signal\nsignal.pause()")) as running:
         running.next()
         running.process.send_signal(signal.SIGTERM)
-        assert running.finish().rc == 143
+        result = running.finish()
+        assert result.rc == -signal.SIGTERM and "netgate: log: " in result.err, result
+
+
+@pytest.mark.parametrize("name,number", [("INT", 2), ("QUIT", 3), ("TERM", 15), ("HUP", 1)])
+def test_death_by_a_request_to_end(lab, who, name, number):
+    """netgate ends by the signal that ended the command, after the summary; for a shell that is 128 + n."""
+    result = lab.netgate([], ["sh", "-c", f"kill -{name} $$"], user=who)
+    assert result.rc == -number and "netgate: log: " in result.err, result
+    result = lab.netgate([], ["sh", "-c", f"kill -{name} $$"], user=who, wrap=["sh", "-c", '"$@"; echo $?', "sh"])
+    assert result.out == f"{128 + number}\n", result
+
+
+class Terminal:
+    """A run on a controlling terminal of its own, as the foreground job of `shell`, words that run "$@"."""
+
+    def __init__(self, lab, args, command, shell=(), user=None):
+        self.master, self.slave = pty.openpty()
+        self.running = lab.start(args, command, user=user, stdin=self.slave, stdout=self.slave, stderr=self.slave,
+                                 wrap=["setsid", "--ctty", *shell])
+        self.text = b""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.running.kill()
+        os.close(self.master)
+        os.close(self.slave)
+
+    def expect(self, text):
+        wait_for(lambda: self.read() or text in self.text, f"{text} in {self.text}")
+
+    def read(self):
+        while select.select([self.master], [], [], 0)[0]:
+            self.text += os.read(self.master, 4096)
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+def test_ctrl_c_ends_a_loop(lab, who, shell):
+    """The shell around netgate sees the Ctrl-C that was meant for all of the job."""
+    loop = [shell, "-c", 'for i in 1 2 3; do "$@"; echo again; done', shell]
+    with Terminal(lab, [], ["/usr/bin/python3", "-c", "import signal; signal.signal(2, signal.SIG_DFL); print('ready', flush=True); signal.pause()"],
+                  loop, who) as terminal:
+        terminal.expect(b"ready")
+        os.write(terminal.master, b"\x03")
+        assert terminal.running.process.wait(30) == -signal.SIGINT
+        terminal.read()
+    assert b"netgate: log: " in terminal.text and b"again" not in terminal.text, terminal.text
+
+
+def test_loop_of_a_command_that_takes_ctrl_c(lab, who):
+    """One that ends in its own way leaves the loop alone, as it would without netgate."""
+    loop = ["sh", "-c", 'for i in 1 2; do "$@"; echo status $?; done', "sh"]
+    with Terminal(lab, [], ["sh", "-c", "trap 'exit 5' INT; echo ready; while :; do sleep 0.1; done"], loop, who) as terminal:
+        for _ in range(2):
+            terminal.expect(b"ready")
+            terminal.text = b""
+            os.write(terminal.master, b"\x03")
+            terminal.expect(b"status 5")
+        assert terminal.running.process.wait(30) == 0
+
+
+@pytest.mark.parametrize("ending", ["exit", "kill", "timeout", "ignored timeout", "launcher", "proxy"])
+def test_terminal_modes_are_restored(lab, who, ending):
+    script = {"kill": "kill -9 $$", "exit": "exit 0", "ignored timeout": "trap '' TERM; while :; do sleep 0.1; done"}.get(ending, "sleep 1000")
+    args = ["--timeout", "1s"] if "timeout" in ending else []
+    with Terminal(lab, args, ["sh", "-c", f"stty raw -echo; echo ready; {script}"], ["sh", "-c", '"$@"; read line', "sh"], who) as terminal:
+        before = termios.tcgetattr(terminal.slave)
+        terminal.expect(b"ready")
+        if ending in ("launcher", "proxy"):
+            found = [pid for pid, name in terminal.running.processes().items() if name in ("netgate", "sandbox-net")]
+            monitor = min(found)
+            os.kill(next(pid for pid in found if pid != monitor and (ending == "launcher") == (name_of(pid) == "sandbox-net")), signal.SIGKILL)
+        terminal.expect(b"netgate: log: ")
+        wait_for(lambda: termios.tcgetattr(terminal.slave) == before, "the modes of before")
+        os.write(terminal.master, b"line\n")
+        assert terminal.running.process.wait(30) == 0, "the shell has its terminal back"
 
 
 def test_grandchildren_end_with_the_command(lab, who):
@@ -220,6 +327,11 @@ def roles(running):
         if pid != running.process.pid and name in ("netgate", "sandbox-net"):
             found.setdefault("proxy" if name == "netgate" else "launcher", pid)
     return found
+
+
+def name_of(pid):
+    with open(f"/proc/{pid}/comm") as comm:
+        return comm.read().strip()
 
 
 def state_of(pid):

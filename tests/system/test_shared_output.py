@@ -59,7 +59,7 @@ def test_blocked_stderr_holds_nothing_up(lab, kind):
                   http("ok.test", 80, b"GET /hello HTTP/1.1\\r\\nHost: ok.test\\r\\n\\r\\n")
               show(ready=True)
           """) as verbose):
-        cases = [(limited, 124), (signalled, 143), (ending, 0), (verbose, 0)]
+        cases = [(limited, 124), (signalled, -signal.SIGTERM), (ending, 0), (verbose, 0)]
         for running, _ in cases:
             assert running.next() == {"ready": True}
         signalled.process.send_signal(signal.SIGTERM)

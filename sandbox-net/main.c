@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sandbox-net: the launcher. Its subcommands are a table; netgate calls it, people rarely do. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -49,6 +50,8 @@ static void print_help(FILE *to)
 
 int main(int argc, char **argv)
 {
+	/* Ignored, as a supervisor may have left it, children would vanish without a word. */
+	signal(SIGCHLD, SIG_DFL);
 	if (argc < 2) {
 		print_help(stderr);
 		return RUN_FAILED;

@@ -251,3 +251,8 @@ bool mount_table_alias(const struct mount_table *t, const struct mount_entry *m,
 	n = snprintf(out, cap, "%s%s", m->path[1] ? m->path : "", rest_below(inside, m->root));
 	return n > 0 && (size_t)n < cap && strcmp(out, path) != 0;
 }
+
+bool mount_path_is_at_or_below(const char *path, const char *dir)
+{
+	return strcmp(path, dir) == 0 || mount_path_is_below(path, dir);
+}

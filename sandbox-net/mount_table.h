@@ -67,4 +67,7 @@ bool mount_table_alias(const struct mount_table *t, const struct mount_entry *m,
 /* True when `path` is strictly below `dir` ("/" is above everything else). */
 bool mount_path_is_below(const char *path, const char *dir);
 
+/* True when it is `dir` itself or below it. */
+bool mount_path_is_at_or_below(const char *path, const char *dir);
+
 #endif

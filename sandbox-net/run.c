@@ -125,6 +125,20 @@ static char **copy_arguments(char **argv)
 	return copy;
 }
 
+/* A core_pattern that names a socket (Linux 6.16) sends dumps to a program of the host whatever the limit is. */
+static void note_core_socket(struct run *r)
+{
+	char first = '\0';
+	int fd = open("/proc/sys/kernel/core_pattern", O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0 && read(fd, &first, 1) == 1 && first == '@')
+		report_note(&r->report,
+			    "core dumps go to a socket of the host (kernel.core_pattern): its program may see "
+			    "those of the command");
+	if (fd >= 0)
+		close(fd);
+}
+
 static int prepare(struct run *r, struct err *err)
 {
 	const bool privileged = userns_is_privileged();
@@ -135,6 +149,7 @@ static int prepare(struct run *r, struct err *err)
 	r->init.seal.privileged = privileged;
 	if (user_resolve(r->options->user, privileged, &r->user, err) || seal_choose_workspace(&r->init.seal, err))
 		return -1;
+	note_core_socket(r);
 	r->init.env = user_environment(environ, &r->user, r->init.seal.cwd, r->options->proxy_env);
 	r->init.argv = copy_arguments(r->options->command);
 	if (!r->init.env || !r->init.argv)

@@ -150,8 +150,8 @@ static int mount_from_host(const struct build *b, const struct place *p, int tar
 		rc = err_set(err, "%s changed while the sandbox was built", p->path);
 	else if (!is_dir && !S_ISREG(st.st_mode))
 		rc = mount_hidden(b, p->path, target, false, err);
-	else if (!is_dir && p->rank == RANK_MOUNT && !(st.st_mode & S_IROTH))
-		rc = mount_hidden(b, p->path, target, false, err);
+	else if (p->kind == PLACE_READ_ONLY && p->rank == RANK_MOUNT && !(st.st_mode & S_IROTH))
+		rc = mount_hidden(b, p->path, target, is_dir, err);
 	else if (is_dir && (p->kind == PLACE_OVERLAY || p->kind == PLACE_ETC))
 		rc = mount_overlay(b, p, source, target, err);
 	else

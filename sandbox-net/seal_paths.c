@@ -12,15 +12,12 @@
 #include "base/err.h"
 #include "sandbox-net/mount_table.h"
 #include "sandbox-net/options.h"
+#include "sandbox-net/reach.h"
 #include "sandbox-net/seal.h"
 #include "sandbox-net/seal_etc.h"
+#include "sandbox-net/seal_paths.h"
 #include "sandbox-net/seal_split.h"
 #include "sandbox-net/user.h"
-
-static bool at_or_below(const char *path, const char *dir)
-{
-	return strcmp(path, dir) == 0 || mount_path_is_below(path, dir);
-}
 
 static int real_path(const char *option, const char *path, char out[static PATH_MAX], struct err *err)
 {
@@ -29,8 +26,7 @@ static int real_path(const char *option, const char *path, char out[static PATH_
 	return 0;
 }
 
-/* The user's homes: that of the user database and, for the caller, that of the environment. At most two, "" for none. */
-static void find_homes(const struct user *u, char homes[2][PATH_MAX])
+void seal_find_homes(const struct user *u, char homes[2][PATH_MAX])
 {
 	const char *env = u->is_caller ? getenv("HOME") : NULL;
 
@@ -50,7 +46,7 @@ static bool is_system_dir(const char *path)
 	if (strcmp(path, "/") == 0 || strcmp(path, "/var") == 0)
 		return true;
 	for (size_t i = 0; i < sizeof(dirs) / sizeof(*dirs); i++)
-		if (at_or_below(path, dirs[i]))
+		if (mount_path_is_at_or_below(path, dirs[i]))
 			return true;
 	return false;
 }
@@ -61,7 +57,7 @@ static const char *too_wide(const char *path, const struct user *u)
 	static const char *const shared[] = { "/tmp", "/var/tmp", "/run", "/home" };
 	char homes[2][PATH_MAX];
 
-	find_homes(u, homes);
+	seal_find_homes(u, homes);
 	if (strcmp(path, "/") == 0)
 		return "the whole file system";
 	for (size_t i = 0; i < 2; i++) {
@@ -86,7 +82,7 @@ static bool is_written_on_purpose(const struct options *o, const char *path)
 	char real[PATH_MAX];
 
 	for (size_t i = 0; i < o->write.n; i++)
-		if (realpath(o->write.v[i], real) && at_or_below(path, real))
+		if (realpath(o->write.v[i], real) && mount_path_is_at_or_below(path, real))
 			return true;
 	return false;
 }
@@ -106,6 +102,8 @@ int seal_choose_workspace(struct seal *s, struct err *err)
 		return -1;
 	if (stat(base, &st) || !S_ISDIR(st.st_mode))
 		return err_set(err, "--workspace %s: not a directory", base);
+	if (!reach_by_user(s->user, s->privileged, o->workspace ? o->workspace : base))
+		return err_set(err, "--workspace %s: user %s has no way to it", base, s->user->name);
 	if (o->fs == OPTIONS_FS_SEALED && !is_written_on_purpose(o, base)) {
 		why = too_wide(base, s->user);
 		if (why)
@@ -116,7 +114,7 @@ int seal_choose_workspace(struct seal *s, struct err *err)
 				base, why, base);
 		snprintf(s->workspace, sizeof(s->workspace), "%s", base);
 	}
-	if ((o->fs == OPTIONS_FS_SEALED && is_written_on_purpose(o, here)) || at_or_below(here, base))
+	if ((o->fs == OPTIONS_FS_SEALED && is_written_on_purpose(o, here)) || mount_path_is_at_or_below(here, base))
 		snprintf(s->cwd, sizeof(s->cwd), "%s", here);
 	else
 		snprintf(s->cwd, sizeof(s->cwd), "%s", base);
@@ -167,7 +165,7 @@ static int add_homes(const struct seal *s, struct seal_plan *plan, struct err *e
 		if (p)
 			p->home = true;
 	}
-	find_homes(s->user, homes);
+	seal_find_homes(s->user, homes);
 	for (size_t i = 0; i < 2; i++) {
 		if (!homes[i][0] || is_system_dir(homes[i]))
 			continue;
@@ -192,8 +190,7 @@ static int add_fresh_places(const struct seal *s, struct seal_plan *plan, struct
 	return add_homes(s, plan, err);
 }
 
-/* A path given through a symbolic link that will not be there any more gets a link to where it really is. */
-static int add_link(struct seal_plan *plan, const char *given, const char *real, enum place_rank rank, struct err *err)
+int seal_add_link(struct seal_plan *plan, const char *given, const char *real, enum place_rank rank, struct err *err)
 {
 	const struct place *above = seal_plan_above(plan, given);
 
@@ -203,89 +200,6 @@ static int add_link(struct seal_plan *plan, const char *given, const char *real,
 	if (!above || (above->kind != PLACE_SKELETON && above->kind != PLACE_SCRATCH))
 		return 0;
 	return seal_plan_add(plan, given, PLACE_LINK, rank, real, err);
-}
-
-/* True when `path` lies in one of the homes. */
-static bool is_in_home(const char *path, char homes[2][PATH_MAX])
-{
-	return (homes[0][0] && mount_path_is_below(path, homes[0])) ||
-	       (homes[1][0] && mount_path_is_below(path, homes[1]));
-}
-
-/*
- * Tools that need what lies around their directory of programs: X/`dir` in PATH
- * with X/`marker` shows all of X.
- */
-static const struct {
-	const char *dir, *marker;
-} tool_trees[] = {
-	{ "bin", "pyvenv.cfg" },       /* Python's venv */
-	{ "bin", "lib/node_modules" }, /* node, as nvm has it */
-	{ "bin", "libexec/pyenv" },
-	{ "shims", "libexec/pyenv" },
-};
-
-/* What is never shown for a marker: tools are in there, but keys and tokens too. */
-static const char *const never_trees[] = { ".local", ".cargo", ".config" };
-
-static bool may_be_tree(const char *tree, char homes[2][PATH_MAX])
-{
-	if (!is_in_home(tree, homes))
-		return false;
-	for (size_t i = 0; i < 2; i++) {
-		if (!homes[i][0])
-			continue;
-		if (at_or_below(homes[i], tree))
-			return false;
-		for (size_t k = 0; k < sizeof(never_trees) / sizeof(*never_trees); k++)
-			if (mount_path_is_below(tree, homes[i]) &&
-			    strcmp(tree + strlen(homes[i]) + 1, never_trees[k]) == 0)
-				return false;
-	}
-	return true;
-}
-
-/* Cuts `dir`, a directory of PATH, down to the tree that its tools need; leaves it alone when there is none. */
-static void widen_to_tree(char dir[static PATH_MAX], char homes[2][PATH_MAX])
-{
-	char *slash = strrchr(dir, '/');
-	char marker[PATH_MAX + 32];
-
-	*slash = '\0';
-	for (size_t i = 0; may_be_tree(dir, homes) && i < sizeof(tool_trees) / sizeof(*tool_trees); i++) {
-		snprintf(marker, sizeof(marker), "%s/%s", dir, tool_trees[i].marker);
-		if (strcmp(slash + 1, tool_trees[i].dir) == 0 && access(marker, F_OK) == 0)
-			return;
-	}
-	*slash = '/';
-}
-
-/* Directories of PATH in a home hold the user's tools: shown, read-only. */
-static int add_path_entries(const struct seal *s, struct seal_plan *plan, struct err *err)
-{
-	char entry[PATH_MAX], real[PATH_MAX], shown[PATH_MAX], homes[2][PATH_MAX];
-	const char *p = getenv("PATH");
-
-	find_homes(s->user, homes);
-	for (size_t n; p && *p; p += n + (p[n] == ':')) {
-		struct stat st;
-
-		n = strcspn(p, ":");
-		if (n == 0 || n >= sizeof(entry) || p[0] != '/')
-			continue;
-		memcpy(entry, p, n);
-		entry[n] = '\0';
-		if (!realpath(entry, real) || stat(real, &st) || !S_ISDIR(st.st_mode))
-			continue;
-		if (!is_in_home(real, homes))
-			continue;
-		snprintf(shown, sizeof(shown), "%s", real);
-		widen_to_tree(shown, homes);
-		if (seal_plan_add(plan, shown, PLACE_OVERLAY, RANK_PATH, NULL, err) ||
-		    add_link(plan, entry, real, RANK_PATH, err))
-			return -1;
-	}
-	return 0;
 }
 
 /* One --read or --write: a directory or a plain file, and none of those that are always the sandbox's own. */
@@ -301,7 +215,8 @@ static int add_asked(struct seal_plan *plan, const char *given, bool writable, s
 		return err_set_errno(err, errno, "%s %s", option, given);
 	if (strcmp(real, "/") == 0)
 		return err_set(err, "%s /: for the whole tree, say --fs host", option);
-	if (at_or_below(real, "/proc") || at_or_below(real, "/sys") || at_or_below(real, "/dev"))
+	if (mount_path_is_at_or_below(real, "/proc") || mount_path_is_at_or_below(real, "/sys") ||
+	    mount_path_is_at_or_below(real, "/dev"))
 		return err_set(err, "%s %s: /proc, /sys and /dev are always the sandbox's own", option, given);
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
 		return err_set(err, "%s %s: neither a directory nor a plain file", option, given);
@@ -311,7 +226,7 @@ static int add_asked(struct seal_plan *plan, const char *given, bool writable, s
 						: PLACE_READ_ONLY,
 			  writable ? RANK_WRITE : RANK_READ, NULL, err))
 		return -1;
-	return add_link(plan, given, real, writable ? RANK_WRITE : RANK_READ, err);
+	return seal_add_link(plan, given, real, writable ? RANK_WRITE : RANK_READ, err);
 }
 
 /* True when one of `paths` is `path` itself, by whatever name. */
@@ -346,17 +261,39 @@ static int add_workspace(const struct seal *s, struct seal_plan *plan, struct er
 	return seal_plan_add(plan, s->workspace, PLACE_REAL, RANK_WRITE, NULL, err);
 }
 
+/* True when a directory lies between a writable place and `path`: it can be renamed, with the mount that hides `path`. */
+static bool is_movable(const struct seal *s, const char *path)
+{
+	const struct options *o = s->options;
+	char real[PATH_MAX];
+
+	if (s->workspace[0] && !is_named(&o->read, s->workspace) && mount_path_is_below(path, s->workspace) &&
+	    strchr(path + strlen(s->workspace) + 1, '/'))
+		return true;
+	for (size_t i = 0; i < o->write.n; i++)
+		if (realpath(o->write.v[i], real) && mount_path_is_below(path, real) &&
+		    strchr(path + strlen(real) + 1, '/'))
+			return true;
+	return false;
+}
+
 static int add_hidden(const struct seal *s, struct seal_plan *plan, const char *given, struct err *err)
 {
 	char real[PATH_MAX];
 
 	if (!realpath(given, real))
-		return errno == ENOENT ? 0 : err_set_errno(err, errno, "--hide %s", given);
-	if (s->workspace[0] && at_or_below(s->workspace, real))
+		return err_set_errno(err, errno, "--hide %s", given);
+	if (s->workspace[0] && mount_path_is_at_or_below(s->workspace, real))
 		return err_set(err,
 			       "%s must not be seen by the command, but is the workspace or above it: keep the log in "
 			       "another directory, or name another workspace with --workspace DIR",
 			       real);
+	if (s->options->fs == OPTIONS_FS_SEALED && is_movable(s, real))
+		return err_set(
+			err,
+			"%s must stay out of the command's hands, but lies below a directory that the command may "
+			"write, and so rename: keep the log outside of it, or directly in the workspace",
+			real);
 	return seal_plan_add(plan, real, PLACE_HIDDEN, RANK_HIDE, NULL, err);
 }
 
@@ -400,7 +337,7 @@ static int add_requests(const struct seal *s, struct seal_plan *plan, struct err
 	const struct options *o = s->options;
 
 	if (o->fs == OPTIONS_FS_SEALED) {
-		if (add_path_entries(s, plan, err))
+		if (seal_add_tools(s, plan, err))
 			return -1;
 		for (size_t i = 0; i < o->read.n; i++)
 			if (add_asked(plan, o->read.v[i], false, err))

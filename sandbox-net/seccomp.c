@@ -20,6 +20,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -83,8 +84,11 @@ static const struct refused_call refused_calls[] = {
 	{ "uselib", ENOSYS },
 };
 
-/* Input injection, console selection, console redirection, line disciplines (each a kernel module to load). */
-static const unsigned refused_ioctls[] = { TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD };
+/*
+ * Input injection, console selection, console redirection, line disciplines
+ * (each a kernel module to load), the terminal for oneself alone.
+ */
+static const unsigned refused_ioctls[] = { TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD, TIOCEXCL };
 
 static const int allowed_families[] = { AF_UNIX, AF_INET, AF_INET6, AF_NETLINK };
 
@@ -180,6 +184,37 @@ static int refuse_ioctls(scmp_filter_ctx ctx)
 	return rc;
 }
 
+/*
+ * Files that are left in the workspace must not lend their owner's rights to
+ * whoever runs them on the host: no set-user-ID bit, on a new file or an old one.
+ */
+static int refuse_set_uid(scmp_filter_ctx ctx)
+{
+	static const struct {
+		const char *call;
+		unsigned mode, flags; /* arguments; flags 0: the mode always counts */
+	} calls[] = {
+		{ "chmod", 1, 0 }, { "fchmod", 1, 0 },	{ "fchmodat", 2, 0 }, { "fchmodat2", 2, 0 }, { "creat", 1, 0 },
+		{ "mknod", 1, 0 }, { "mknodat", 2, 0 }, { "open", 2, 1 },     { "openat", 3, 2 },
+	};
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < sizeof(calls) / sizeof(*calls); i++) {
+		const struct scmp_arg_cmp args[] = { compare_bits(calls[i].mode, S_ISUID, S_ISUID),
+						     compare_bits(calls[i].flags, O_CREAT, O_CREAT) };
+
+		rc = refuse(ctx, calls[i].call, EPERM, calls[i].flags ? 2 : 1, args);
+		if (!rc && calls[i].flags) {
+			const struct scmp_arg_cmp unnamed[] = { args[0],
+								compare_bits(calls[i].flags, O_TMPFILE, O_TMPFILE) };
+
+			rc = refuse(ctx, calls[i].call, EPERM, 2, unnamed);
+		}
+	}
+	/* Its mode lies in memory, where a filter cannot look; programs fall back to openat(2). */
+	return rc ? rc : refuse(ctx, "openat2", ENOSYS, 0, NULL);
+}
+
 /* A cgroup namespace of one's own is what it takes to mount the cgroup file system, where root's files could be written. */
 static int refuse_cgroup_namespaces(scmp_filter_ctx ctx)
 {
@@ -228,6 +263,7 @@ static int add_rules(scmp_filter_ctx ctx, bool refuse_unix)
 	rc = rc ? rc : refuse_families(ctx, "socketpair", false);
 	rc = rc ? rc : refuse_protocols(ctx);
 	rc = rc ? rc : refuse_ioctls(ctx);
+	rc = rc ? rc : refuse_set_uid(ctx);
 	rc = rc ? rc : refuse_cgroup_namespaces(ctx);
 	return rc ? rc : keep_core_limit(ctx);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* netgate: which subcommand is meant. */
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,6 +34,8 @@ static bool asks_for_help(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	/* Ignored, as a supervisor may have left it, children would vanish without a word. */
+	signal(SIGCHLD, SIG_DFL);
 	for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(*commands); i++) {
 		if (strcmp(argv[1], commands[i].name) != 0)
 			continue;

@@ -425,7 +425,7 @@ def test_hide(world, caller):
     (world.ws / "one").write_text("one")
     (world.outside / "two").write_text("two")
     hidden = [log, world.ws / "one", world.outside / "two"]
-    args = [x for path in hidden + [world.base / "absent"] for x in ("--hide", path)]
+    args = [x for path in hidden for x in ("--hide", path)]
     result = world.python(caller, """
         log, one, two = sys.argv[1:]
         show([attempt(lambda: open(p).close()) for p in (log + "/audit", one, two)])
@@ -438,6 +438,11 @@ def test_hide(world, caller):
     assert (log / "audit").read_text() == "audit"
     result = world.run(caller, ["true"], args=["--hide", world.ws])
     assert result.rc == 125 and "must not be seen" in result.report("FAILED")[0]
+    (log / "deep").mkdir()
+    result = world.run(caller, ["true"], args=["--hide", log / "deep"])
+    assert result.rc == 125 and "out of the command's hands" in result.report("FAILED")[0]
+    result = world.run(caller, ["true"], args=["--hide", world.base / "absent"])
+    assert result.rc == 125 and "absent" in result.report("FAILED")[0]
 
 
 def test_unix_sockets_and_fifos_of_the_host(world, caller):

@@ -101,7 +101,7 @@ def test_quiet(lab, who):
 def test_verbose(lab, who):
     result = lab.netgate(["--verbose", "--allow", "ok.test"],
                          ["sh", "-c", "curl -s http://ok.test/hello; curl -s http://bad.test/"], user=who)
-    assert "netgate: allow http GET ok.test:80 (host) /hello rule" in result.err, result
+    assert "netgate: allow http GET ok.test:80 (host) /hello by --allow ok.test" in result.err, result
     assert any(line.startswith("netgate: deny  dns bad.test") for line in result.err.splitlines()), result
     assert "netgate: close ok.test:80" in result.err
 

@@ -57,21 +57,6 @@ static bool may_be_tree(const char *tree, char homes[2][PATH_MAX])
 	return true;
 }
 
-/* Cuts `dir`, a directory of PATH, down to the tree that its tools need; leaves it alone when there is none. */
-static void widen_to_tree(char dir[static PATH_MAX], char homes[2][PATH_MAX])
-{
-	char *slash = strrchr(dir, '/');
-	char marker[PATH_MAX + 32];
-
-	*slash = '\0';
-	for (size_t i = 0; may_be_tree(dir, homes) && i < sizeof(tool_trees) / sizeof(*tool_trees); i++) {
-		snprintf(marker, sizeof(marker), "%s/%s", dir, tool_trees[i].marker);
-		if (strcmp(slash + 1, tool_trees[i].dir) == 0 && access(marker, F_OK) == 0)
-			return;
-	}
-	*slash = '/';
-}
-
 /*
  * True when the way to `entry` leads through what the command may write: an
  * earlier run may have put a link there, to ~/.ssh for example. What is real there is visible anyway.
@@ -89,6 +74,22 @@ static bool is_in_its_hands(const struct seal *s, const char *entry)
 		if (!realpath(o->write.v[i], real) || reach_through(entry, &place, 1))
 			return true;
 	return false;
+}
+
+/* Cuts `dir`, a directory of PATH, down to the tree that its tools need; leaves it alone when there is none. */
+static void widen_to_tree(const struct seal *s, char dir[static PATH_MAX], char homes[2][PATH_MAX])
+{
+	char *slash = strrchr(dir, '/');
+	char marker[PATH_MAX + 32];
+
+	*slash = '\0';
+	for (size_t i = 0; may_be_tree(dir, homes) && i < sizeof(tool_trees) / sizeof(*tool_trees); i++) {
+		snprintf(marker, sizeof(marker), "%s/%s", dir, tool_trees[i].marker);
+		if (strcmp(slash + 1, tool_trees[i].dir) == 0 && access(marker, F_OK) == 0 &&
+		    !is_in_its_hands(s, marker))
+			return;
+	}
+	*slash = '/';
 }
 
 int seal_add_tools(const struct seal *s, struct seal_plan *plan, struct err *err)
@@ -111,7 +112,7 @@ int seal_add_tools(const struct seal *s, struct seal_plan *plan, struct err *err
 		    !reach_by_user(s->user, s->privileged, entry))
 			continue;
 		snprintf(shown, sizeof(shown), "%s", real);
-		widen_to_tree(shown, homes);
+		widen_to_tree(s, shown, homes);
 		if (seal_plan_add(plan, shown, PLACE_OVERLAY, RANK_PATH, NULL, err) ||
 		    seal_add_link(plan, entry, real, RANK_PATH, err))
 			return -1;

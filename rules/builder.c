@@ -13,6 +13,7 @@ struct policy_builder {
 	struct rule_store store;
 	enum mode flag; /* what the command line says: it wins */
 	enum mode file; /* what the files say: once "enforce", always "enforce" */
+	struct limits limits;
 };
 
 struct policy_builder *policy_builder_new(void)
@@ -67,6 +68,26 @@ void builder_file_mode(struct policy_builder *b, bool audit)
 		b->file = audit ? MODE_AUDIT : MODE_ENFORCE;
 }
 
+void builder_limit(struct policy_builder *b, enum limit which, uint64_t value)
+{
+	limits_add(&b->limits, which, value);
+}
+
+int policy_builder_limit(struct policy_builder *b, enum limit which, const char *text, struct err *err)
+{
+	uint64_t value;
+
+	if (limits_parse(which, text, strlen(text), &value, err))
+		return -1;
+	builder_limit(b, which, value);
+	return 0;
+}
+
+struct limits builder_limits(const struct policy_builder *b)
+{
+	return b->limits;
+}
+
 struct builder_mark builder_mark(const struct policy_builder *b)
 {
 	return (struct builder_mark){
@@ -77,6 +98,7 @@ struct builder_mark builder_mark(const struct policy_builder *b)
 		.n_rules = b->store.n_rules,
 		.last = b->store.last,
 		.file_mode = (int)b->file,
+		.limits = b->limits,
 	};
 }
 
@@ -84,6 +106,7 @@ void builder_rollback(struct policy_builder *b, const struct builder_mark *mark)
 {
 	store_cut(&b->store, mark);
 	b->file = (enum mode)mark->file_mode;
+	b->limits = mark->limits;
 }
 
 bool builder_audit(const struct policy_builder *b)

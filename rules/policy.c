@@ -161,6 +161,7 @@ struct policy *policy_build(struct policy_builder *b, struct err *err)
 	}
 	p->store = *builder_store(b);
 	p->audit = builder_audit(b);
+	p->limits = builder_limits(b);
 	p->root = RULE_NONE;
 	builder_reset(b);
 	shrink(&p->store);
@@ -190,6 +191,11 @@ void policy_free(struct policy *p)
 bool policy_is_audit(const struct policy *p)
 {
 	return p->audit;
+}
+
+const struct limits *policy_limits(const struct policy *p)
+{
+	return &p->limits;
 }
 
 size_t policy_size(const struct policy *p)

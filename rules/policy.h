@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "base/addr.h"
+#include "rules/limits.h"
 
 struct err;
 struct policy;
@@ -39,6 +40,9 @@ int policy_builder_deny(struct policy_builder *b, const char *entry, struct err 
 /* mode: audit (true) or enforce (false). A command line's --audit wins over files. */
 void policy_builder_audit(struct policy_builder *b, bool audit);
 
+/* One limit as --max-upload and its like have it (limits.h); of several values the smallest counts. Returns 0 or -1. */
+int policy_builder_limit(struct policy_builder *b, enum limit which, const char *text, struct err *err);
+
 /*
  * Adds the entries of a YAML policy, read whole from `f` before anything
  * counts; `path` is only for messages and rule labels. Errors say
@@ -52,6 +56,9 @@ void policy_free(struct policy *p);
 
 /* True in mode audit. */
 bool policy_is_audit(const struct policy *p);
+
+/* What the job may use up. Borrowed, lives as long as the policy. */
+const struct limits *policy_limits(const struct policy *p);
 
 /* Number of allow and deny rules. */
 size_t policy_size(const struct policy *p);

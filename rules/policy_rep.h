@@ -22,6 +22,7 @@ struct policy {
 	struct prefix_map *prefixes;
 	size_t n_live; /* rules that are not RULE_DUPLICATE */
 	bool audit;
+	struct limits limits;
 	uint64_t ports_used[65536 / 64]; /* ports that some allow rule names */
 	char digest[POLICY_DIGEST_STRLEN];
 };
@@ -29,9 +30,11 @@ struct policy {
 /* builder.c: the inside of a builder, for policy_yaml.c and policy.c. */
 struct rule_store *builder_store(struct policy_builder *b);
 void builder_file_mode(struct policy_builder *b, bool audit); /* what a file says */
+void builder_limit(struct policy_builder *b, enum limit which, uint64_t value);
 struct builder_mark builder_mark(const struct policy_builder *b);
 void builder_rollback(struct policy_builder *b, const struct builder_mark *mark); /* forgets what came after the mark */
 bool builder_audit(const struct policy_builder *b);				  /* what all of it comes to */
+struct limits builder_limits(const struct policy_builder *b);
 void builder_reset(struct policy_builder *b); /* forgets everything without freeing: it was taken over */
 
 /* Appends `rule` to the chain that starts at `head`, or marks it RULE_DUPLICATE. Returns 0 or -1. */

@@ -7,11 +7,13 @@
  *   mode: enforce | audit
  *   allow: [ENTRY | {host: PATTERN, ports: [PORT], addresses: [PREFIX]} | {cidr: PREFIX, ports: [PORT]}]
  *   deny:  the same without `addresses:`
+ *   limits: {upload: SIZE, connections: N, rate: N/s, names: N, idle: DURATION, duration: DURATION}
  *
  * Unknown and repeated keys, anchors, aliases, tags, further documents and
  * deeper nesting are errors. Each function consumes exactly the node that it
  * is named after, and none calls itself, so depth is bounded by the code.
  */
+#include <assert.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +23,7 @@
 #include "rules/policy_rep.h"
 #include "rules/policy_text.h"
 
-#define YAML_EXPECTED_KEYS "version, mode, allow, deny"
+#define YAML_EXPECTED_KEYS "version, mode, allow, deny, limits"
 
 struct loader {
 	yaml_parser_t parser;
@@ -382,10 +384,39 @@ static int read_mode(struct loader *l)
 	return 0;
 }
 
+static int read_limits(struct loader *l)
+{
+	static const char *const keys[] = { "upload", "connections", "rate", "names", "idle", "duration", NULL };
+	unsigned seen = 0;
+	uint64_t value;
+	int key;
+
+	static_assert(sizeof(keys) / sizeof(*keys) == LIMIT_COUNT + 1,
+		      "a key for each limit, in the order of enum limit");
+	if (next(l))
+		return -1;
+	if (is_nothing(l))
+		return 0;
+	if (l->event.type != YAML_MAPPING_START_EVENT)
+		return fail_at(l, here(l), "limits go on lines of their own below this; write upload: 20MiB");
+	for (;;) {
+		if (next(l))
+			return -1;
+		if (l->event.type == YAML_MAPPING_END_EVENT)
+			return 0;
+		key = read_key(l, keys, "upload, connections, rate, names, idle, duration", &seen);
+		if (key < 0 || next_scalar(l, "one limit, such as upload: 20MiB"))
+			return -1;
+		if (limits_parse((enum limit)key, scalar_text(l), scalar_len(l), &value, l->err))
+			return wrap_at(l, here(l));
+		builder_limit(l->builder, (enum limit)key, value);
+	}
+}
+
 /* The whole policy; the present event is its first. */
 static int read_policy(struct loader *l)
 {
-	static const char *const keys[] = { "version", "mode", "allow", "deny", NULL };
+	static const char *const keys[] = { "version", "mode", "allow", "deny", "limits", NULL };
 	struct place at = here(l);
 	unsigned seen = 0;
 	int rc = 0;
@@ -409,6 +440,9 @@ static int read_policy(struct loader *l)
 			break;
 		case 3:
 			rc = read_items(l, ENTRY_DENY);
+			break;
+		case 4:
+			rc = read_limits(l);
 			break;
 		default:
 			rc = -1;

@@ -236,6 +236,20 @@ static int put_list(const struct policy *p, FILE *out, bool deny)
 	return rc;
 }
 
+static void put_limits(const struct policy *p, FILE *out)
+{
+	char text[LIMITS_TEXT_MAX];
+	bool any = false;
+
+	for (int i = 0; i < LIMIT_COUNT; i++) {
+		if (p->limits.max[i] == 0)
+			continue;
+		fprintf(out, "%s  %s: %s\n", any ? "" : "limits:\n", limits_key((enum limit)i),
+			limits_format((enum limit)i, p->limits.max[i], text));
+		any = true;
+	}
+}
+
 int policy_print(const struct policy *p, FILE *out)
 {
 	int rc;
@@ -244,6 +258,7 @@ int policy_print(const struct policy *p, FILE *out)
 	rc = put_list(p, out, false);
 	if (rc == 0)
 		rc = put_list(p, out, true);
+	put_limits(p, out);
 	if (rc == 0 && (fflush(out) || ferror(out)))
 		rc = errno ? -errno : -EIO;
 	return rc;

@@ -34,6 +34,8 @@
 	X(CLIENT_GONE, "client_gone") \
 	X(LIMIT_NAMES, "limit_names") \
 	X(LIMIT_CONNECTIONS, "limit_connections") \
+	X(LIMIT_RATE, "limit_rate") \
+	X(LIMIT_UPLOAD, "limit_upload") \
 	X(LOG_UNAVAILABLE, "log_unavailable") \
 	X(INTERNAL_ERROR, "internal_error") \
 	/* packets that never became a connection */ \

@@ -7,6 +7,7 @@
 
 #include "base/prefix.h"
 #include "rules/entry.h"
+#include "rules/limits.h"
 
 #define POLICY_RULES_MAX   (1u << 22) /* rules in one policy */
 #define POLICY_BYTES_MAX   (1u << 29) /* bytes of all rules with their names */
@@ -79,6 +80,7 @@ struct builder_mark {
 	size_t n_words, n_ports, n_addrs, n_sources, n_rules;
 	uint32_t last;
 	int file_mode;
+	struct limits limits;
 };
 
 /* Appends a rule. Returns 0, or -1 when a bound is met or memory is out; then nothing has changed. */

@@ -3,7 +3,7 @@
  * Policies in YAML: what loads, and for everything else the exact place and a
  * message that says what to write. A file that fails leaves the builder as it was.
  *
- * links: rules/entry.c rules/pattern.c rules/store.c rules/builder.c rules/names.c rules/policy.c rules/special.c
+ * links: rules/entry.c rules/pattern.c rules/store.c rules/builder.c rules/limits.c rules/names.c rules/policy.c rules/special.c
  * links: rules/rule.c rules/print.c rules/match.c rules/reason.c rules/policy_yaml.c rules/policy_text.c
  * links: base/addr.c base/prefix.c base/name.c base/err.c
  */
@@ -150,8 +150,8 @@ static void refused_shapes(void **state)
 	assert_refused("version: 1.0\n", "p.yaml:1:10", "write version: 1");
 	assert_refused("version: [1]\n", "p.yaml:1:10", "write version: 1");
 	assert_refused("version: 1\nmode: on\n", "p.yaml:2:7", "\"on\": not a mode; write mode: enforce");
-	assert_refused("version: 1\nmode: audit\nlimits: {}\n", "p.yaml:3:1",
-		       "\"limits\": unknown key; known: version, mode, allow, deny");
+	assert_refused("version: 1\nmode: audit\nlimit: {}\n", "p.yaml:3:1",
+		       "\"limit\": unknown key; known: version, mode, allow, deny, limits");
 	assert_refused("version: 1\nallow: [a.test]\nallow: [b.test]\n", "p.yaml:3:1", "for the second time");
 	assert_refused("version: 1\nversion: 1\n", "p.yaml:2:1", "for the second time");
 	assert_refused("version: 1\nallow: a.test\n", "p.yaml:2:8", "a list belongs here");
@@ -168,6 +168,55 @@ static void refused_shapes(void **state)
 	assert_refused("version: 1\n...\n---\n", "p.yaml:3:1", "one policy a file");
 	assert_refused("version: 1\nallow: [a.test\n", "p.yaml:3:1", "not YAML");
 	assert_refused("version: 1\n\tallow: []\n", "p.yaml:2:1", "not YAML");
+}
+
+static void limits(void **state)
+{
+	(void)state;
+	assert_loads("version: 1\nlimits:\n", NOTHING);
+	assert_loads("version: 1\nlimits: {}\n", NOTHING);
+	assert_loads("version: 1\nlimits: {duration: 120m, idle: 3600s, names: 200, rate: 50/s, connections: 256, "
+		     "upload: 20480KiB}\n",
+		     NOTHING "limits:\n  upload: 20MiB\n  connections: 256\n  rate: 50/s\n  names: 200\n  idle: 1h\n"
+			     "  duration: 2h\n");
+	assert_refused("version: 1\nlimits: 20MiB\n", "p.yaml:2:9", "write upload: 20MiB");
+	assert_refused("version: 1\nlimits: [20MiB]\n", "p.yaml:2:9", "write upload: 20MiB");
+	assert_refused("version: 1\nlimits:\n  uploads: 1MiB\n", "p.yaml:3:3",
+		       "\"uploads\": unknown key; known: upload, connections, rate, names, idle, duration");
+	assert_refused("version: 1\nlimits:\n  upload: 20\n", "p.yaml:3:11", "\"20\": not a size; write bytes");
+	assert_refused("version: 1\nlimits:\n  upload: [20MiB]\n", "p.yaml:3:11", "write one limit");
+	assert_refused("version: 1\nlimits:\n  names: 0\n", "p.yaml:3:10", "\"0\": not a number of names");
+	assert_refused("version: 1\nlimits:\n  names: 1\n  names: 2\n", "p.yaml:4:3", "for the second time");
+	assert_refused("version: 1\nlimits:\n  [names]: 1\n", "p.yaml:3:3", "a key belongs here");
+}
+
+/* Of several values the smallest counts, whether a flag or a file says it; of a file that fails, none. */
+static void limits_of_several(void **state)
+{
+	static const char wide[] = "version: 1\nlimits: {upload: 2MiB, names: 7}\n";
+	static const char narrow[] = "version: 1\nlimits: {upload: 1MiB, rate: 9/s}\n";
+	static const char bad[] = "version: 1\nlimits: {upload: 1B, names: 1, idle: 1s}\nnonsense: 1\n";
+	struct policy_builder *b = policy_builder_new();
+	struct err err = { "" };
+	const struct limits *l;
+	struct policy *p;
+
+	(void)state;
+	assert_int_equal(policy_builder_limit(b, LIMIT_NAMES, "8", &err), 0);
+	assert_int_equal(policy_builder_limit(b, LIMIT_RATE, "5/s", &err), 0);
+	assert_int_equal(policy_builder_limit(b, LIMIT_IDLE, "never", &err), -1);
+	assert_int_equal(load(b, wide, strlen(wide), &err), 0);
+	assert_int_equal(load(b, narrow, strlen(narrow), &err), 0);
+	assert_int_equal(load(b, bad, strlen(bad), &err), -1);
+	p = policy_build(b, &err);
+	l = policy_limits(p);
+	assert_int_equal(l->max[LIMIT_UPLOAD], 1 << 20);
+	assert_int_equal(l->max[LIMIT_NAMES], 7);
+	assert_int_equal(l->max[LIMIT_RATE], 5);
+	assert_int_equal(l->max[LIMIT_IDLE], 0);
+	assert_int_equal(l->max[LIMIT_CONNECTIONS], 0);
+	policy_free(p);
+	policy_builder_free(b);
 }
 
 static void refused_yaml_features(void **state)
@@ -315,7 +364,7 @@ static void a_bad_file_changes_nothing(void **state)
 {
 	static const char bad[] =
 		"version: 1\nmode: audit\nallow:\n  - {host: b.test, ports: [1, 2], addresses: [10.0.0.0/8]}\n"
-		"  - c.test:9\n  - 8.0.0.0/8:1\ndeny: [a.test]\nlimits: {}\n";
+		"  - c.test:9\n  - 8.0.0.0/8:1\ndeny: [a.test]\nlimits: {names: 1}\nnonsense: {}\n";
 	struct policy_builder *b = policy_builder_new();
 	char one[POLICY_DIGEST_STRLEN], two[POLICY_DIGEST_STRLEN];
 	struct err err = { "" };
@@ -361,6 +410,8 @@ int main(void)
 		cmocka_unit_test(empty_files),
 		cmocka_unit_test(a_whole_policy),
 		cmocka_unit_test(refused_shapes),
+		cmocka_unit_test(limits),
+		cmocka_unit_test(limits_of_several),
 		cmocka_unit_test(refused_yaml_features),
 		cmocka_unit_test(refused_rules),
 		cmocka_unit_test(refused_entries),

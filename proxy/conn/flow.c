@@ -36,29 +36,69 @@ static bool would_block(int err)
 	return err == EAGAIN || err == EWOULDBLOCK || err == EINTR;
 }
 
+/* How many of `n` bytes may be sent. */
+static size_t allowed(const struct flow *f, size_t n)
+{
+	return f->allowed && *f->allowed < n ? (size_t)*f->allowed : n;
+}
+
+/* `to` took them: counted here and nowhere else, so that what is allowed is what was sent. */
+static void count_sent(struct flow *f, size_t n)
+{
+	f->sent += n;
+	if (f->allowed)
+		*f->allowed -= n;
+}
+
+static enum flow_result deliver_head(struct flow *f)
+{
+	size_t may;
+	ssize_t n;
+
+	while (bytes_len(&f->head) > 0) {
+		may = allowed(f, bytes_len(&f->head));
+		if (may == 0)
+			return FLOW_LIMIT;
+		n = send(f->to, bytes_data(&f->head), may, MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (n < 0)
+			return would_block(errno) ? FLOW_WAIT_WRITE : FLOW_TO_ERROR;
+		bytes_consume(&f->head, (size_t)n);
+		count_sent(f, (size_t)n);
+	}
+	bytes_free(&f->head); /* an idle connection keeps no buffer */
+	return FLOW_DONE;
+}
+
 /* Sends what is held. FLOW_DONE when nothing is held any more. */
 static enum flow_result deliver(struct flow *f)
 {
-	size_t held = bytes_len(&f->head);
+	enum flow_result r = deliver_head(f);
+	size_t may;
 	ssize_t n;
 
-	if (held > 0) {
-		n = bytes_send(&f->head, f->to);
-		if (n < 0)
-			return FLOW_TO_ERROR;
-		f->sent += held - (size_t)n;
-		if (n > 0)
-			return FLOW_WAIT_WRITE;
-		bytes_free(&f->head); /* an idle connection keeps no buffer */
-	}
-	while (f->in_pipe > 0) {
-		n = splice(f->pipe.rd, NULL, f->to, NULL, f->in_pipe, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+	while (r == FLOW_DONE && f->in_pipe > 0) {
+		may = allowed(f, f->in_pipe);
+		if (may == 0)
+			return FLOW_LIMIT;
+		n = splice(f->pipe.rd, NULL, f->to, NULL, may, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 		if (n < 0)
 			return would_block(errno) ? FLOW_WAIT_WRITE : FLOW_TO_ERROR;
 		f->in_pipe -= (size_t)n;
-		f->sent += (uint64_t)n;
+		count_sent(f, (size_t)n);
 	}
-	return FLOW_DONE;
+	return r;
+}
+
+/* Nothing may be sent any more: is there anything that wants to be? */
+static enum flow_result look_for_more(struct flow *f)
+{
+	uint8_t byte;
+	ssize_t n = recv(f->from, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	if (n < 0)
+		return would_block(errno) ? FLOW_WAIT_READ : FLOW_FROM_ERROR;
+	f->eof = n == 0;
+	return f->eof ? FLOW_EOF : FLOW_LIMIT;
 }
 
 /* Takes bytes by recv(2) and passes them on at once. FLOW_DONE when some were taken. */
@@ -66,7 +106,7 @@ static enum flow_result take_by_copy(struct flow *f, uint64_t budget, size_t *ta
 {
 	uint8_t buf[FLOW_COPY_MAX];
 	size_t want = budget < sizeof(buf) ? (size_t)budget : sizeof(buf);
-	ssize_t n = recv(f->from, buf, want, MSG_DONTWAIT);
+	ssize_t n = recv(f->from, buf, allowed(f, want), MSG_DONTWAIT);
 	ssize_t w;
 
 	if (n < 0)
@@ -81,7 +121,7 @@ static enum flow_result take_by_copy(struct flow *f, uint64_t budget, size_t *ta
 		return FLOW_TO_ERROR;
 	if (w < 0)
 		w = 0;
-	f->sent += (uint64_t)w;
+	count_sent(f, (size_t)w);
 	if (w < n && bytes_append(&f->head, buf + w, (size_t)(n - w), FLOW_COPY_MAX) < 0)
 		return FLOW_TO_ERROR;
 	return FLOW_DONE;
@@ -91,7 +131,7 @@ static enum flow_result take_by_copy(struct flow *f, uint64_t budget, size_t *ta
 static enum flow_result take_by_splice(struct flow *f, uint64_t budget, size_t *taken)
 {
 	size_t want = budget < f->pipe.size ? (size_t)budget : f->pipe.size;
-	ssize_t n = splice(f->from, NULL, f->pipe.wr, NULL, want, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+	ssize_t n = splice(f->from, NULL, f->pipe.wr, NULL, allowed(f, want), SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 
 	if (n < 0 && !would_block(errno))
 		return FLOW_FROM_ERROR;
@@ -118,6 +158,8 @@ static enum flow_result run(struct flow *f, struct pipe_pool *pool, uint64_t *bu
 			return FLOW_EOF;
 		if (*budget == 0)
 			return FLOW_DONE;
+		if (allowed(f, 1) == 0)
+			return look_for_more(f);
 		if (moved >= FLOW_TURN_MAX) {
 			f->bulk = true;
 			return FLOW_WAIT_READ;

@@ -29,6 +29,7 @@ struct flow {
 	uint64_t sent;	   /* bytes that `to` took */
 	bool eof;	   /* `from` is at its end */
 	bool bulk;	   /* the last turn moved much: begin the next one with splice */
+	uint64_t *allowed; /* bytes that may still be sent, by this flow and others; goes down. NULL: all there are */
 };
 
 enum flow_result {
@@ -36,6 +37,7 @@ enum flow_result {
 	FLOW_WAIT_WRITE, /* something is held; more when `to` becomes writable */
 	FLOW_EOF,	 /* `from` ended and everything is delivered */
 	FLOW_DONE,	 /* the budget is used up and everything is delivered */
+	FLOW_LIMIT,	 /* there is more to send, and nothing is allowed any more */
 	FLOW_FROM_ERROR, /* reading failed: the connection was reset */
 	FLOW_TO_ERROR	 /* writing failed */
 };

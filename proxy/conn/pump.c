@@ -22,6 +22,8 @@ static enum pump_result of_flow(enum flow_result r)
 		return PUMP_TO_ERROR;
 	case FLOW_DONE:
 		return PUMP_DONE;
+	case FLOW_LIMIT:
+		return PUMP_LIMIT;
 	default:
 		return PUMP_WAIT;
 	}

@@ -11,6 +11,7 @@ enum pump_result {
 	PUMP_WAIT,	 /* needs an event: `from` readable, or `to` writable while flow_pending() */
 	PUMP_EOF,	 /* `from` ended; for HTTP1_BODY_UNTIL_CLOSE that is its end, else the body is cut short */
 	PUMP_BAD,	 /* the framing is wrong */
+	PUMP_LIMIT,	 /* more of the body is there than may be sent */
 	PUMP_FROM_ERROR, /* reset by the sender */
 	PUMP_TO_ERROR	 /* the receiver is gone */
 };

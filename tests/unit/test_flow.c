@@ -252,6 +252,100 @@ static void test_slow_receiver_holds(void **state)
 	assert_true(f->flow.received > f->flow.sent);
 }
 
+/* More than may be sent is there, by every way of moving it: exactly what may arrives, and the flow says so. */
+static void limited(struct fixture *f, uint64_t allowed, size_t head)
+{
+	uint64_t left = allowed, budget = FLOW_UNLIMITED;
+	enum flow_result r = FLOW_WAIT_READ;
+	uint8_t buf[65536] = { 0 };
+	size_t got = 0;
+	ssize_t n;
+
+	fcntl(f->client[0], F_SETFL, O_NONBLOCK);
+	fcntl(f->server[0], F_SETFL, O_NONBLOCK);
+	f->flow.allowed = &left;
+	assert_int_equal(bytes_append(&f->flow.head, buf, head, sizeof(buf)), 0);
+	while (r != FLOW_LIMIT || got < allowed) {
+		(void)!send(f->client[0], buf, sizeof(buf), MSG_NOSIGNAL);
+		r = flow_run(&f->flow, f->pool, &budget);
+		assert_true(r == FLOW_WAIT_READ || r == FLOW_WAIT_WRITE || r == FLOW_LIMIT);
+		while ((n = recv(f->server[0], buf, sizeof(buf), 0)) > 0)
+			got += (size_t)n;
+	}
+	assert_int_equal(got, allowed);
+	assert_int_equal(f->flow.sent, allowed);
+	assert_int_equal(left, 0);
+	assert_int_equal(flow_run(&f->flow, f->pool, &budget), FLOW_LIMIT);
+	assert_int_equal(recv(f->server[0], buf, sizeof(buf), 0), -1);
+}
+
+static void test_limit_by_splice(void **state)
+{
+	limited(*state, 5 * 1024 * 1024 + 3, 0);
+}
+
+static void test_limit_by_copy(void **state)
+{
+	limited(*state, 1001, 0);
+}
+
+static void test_limit_in_head(void **state)
+{
+	limited(*state, 999, 1000);
+}
+
+static void test_limit_behind_head(void **state)
+{
+	limited(*state, 1000, 1000);
+}
+
+/* Several flows share what may be sent: what one holds in its pipe may be too much by the time it goes. */
+static void test_limit_is_shared(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t left = UINT32_MAX, budget = FLOW_UNLIMITED;
+	uint8_t buf[65536] = { 0 };
+	enum flow_result r = FLOW_WAIT_READ;
+	size_t got = 0;
+	uint64_t sent;
+	ssize_t n;
+
+	fcntl(f->client[0], F_SETFL, O_NONBLOCK);
+	fcntl(f->server[0], F_SETFL, O_NONBLOCK);
+	f->flow.allowed = &left;
+	while (r != FLOW_WAIT_WRITE) {
+		(void)!send(f->client[0], buf, sizeof(buf), 0);
+		r = flow_run(&f->flow, f->pool, &budget);
+	}
+	sent = f->flow.sent;
+	assert_true(f->flow.received - sent > 5);
+	left = 5;
+	do {
+		while ((n = recv(f->server[0], buf, sizeof(buf), 0)) > 0)
+			got += (size_t)n;
+		r = flow_run(&f->flow, f->pool, &budget);
+	} while (r != FLOW_LIMIT || got < sent + 5);
+	assert_int_equal(f->flow.sent, sent + 5);
+	assert_int_equal(got, sent + 5);
+}
+
+/* Exactly what may be sent and then the end is no excess. */
+static void test_limit_met_exactly(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t left = 6, budget = FLOW_UNLIMITED;
+
+	f->flow.allowed = &left;
+	assert_int_equal(send(f->client[0], "abcdef", 6, 0), 6);
+	wait_readable(f->client[1]);
+	assert_int_equal(flow_run(&f->flow, f->pool, &budget), FLOW_WAIT_READ);
+	assert_int_equal(left, 0);
+	assert_int_equal(flow_run(&f->flow, f->pool, &budget), FLOW_WAIT_READ);
+	shutdown(f->client[0], SHUT_WR);
+	wait_readable(f->client[1]);
+	assert_int_equal(flow_run(&f->flow, f->pool, &budget), FLOW_EOF);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -264,6 +358,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_urgent_byte, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_reset_is_an_error, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_slow_receiver_holds, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_limit_by_splice, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_limit_by_copy, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_limit_in_head, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_limit_behind_head, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_limit_is_shared, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_limit_met_exactly, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

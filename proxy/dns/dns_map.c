@@ -36,12 +36,22 @@ struct mapping {
 struct dns_map {
 	void *tree;
 	struct mapping **entries; /* by index; each at its place for good, since names are lent out */
-	size_t n, size;
+	size_t n, size, max;
 };
 
 struct dns_map *dns_map_new(void)
 {
-	return calloc(1, sizeof(struct dns_map));
+	struct dns_map *m = calloc(1, sizeof(*m));
+
+	if (m)
+		m->max = DNS_MAP_MAX;
+	return m;
+}
+
+void dns_map_limit(struct dns_map *m, size_t max)
+{
+	if (max < m->max)
+		m->max = max;
 }
 
 static void keep(void *node)
@@ -87,7 +97,7 @@ static int add(struct dns_map *m, const struct name *name, uint32_t *index)
 {
 	struct mapping *e;
 
-	if (m->n >= DNS_MAP_MAX)
+	if (m->n >= m->max)
 		return -ENOSPC;
 	if (grow(m))
 		return -ENOMEM;

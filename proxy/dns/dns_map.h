@@ -13,14 +13,16 @@
 
 struct dns_map;
 
-#define DNS_MAP_MAX 65536 /* distinct names a job may ask for; above it: SERVFAIL and limit_names */
+#define DNS_MAP_MAX 65536 /* distinct names a job may use, or fewer if set; above it: SERVFAIL and limit_names */
 
 struct dns_map *dns_map_new(void); /* NULL: ENOMEM */
+/* At most so many names from now on, and never more than DNS_MAP_MAX. */
+void dns_map_limit(struct dns_map *m, size_t max);
 void dns_map_free(struct dns_map *m);
 
 /*
  * The address of `name` in `family`, made when it is new. Returns 0; -ENOSPC
- * at DNS_MAP_MAX; -ENOMEM.
+ * at the limit; -ENOMEM.
  */
 int dns_map_addr(struct dns_map *m, const struct name *name, enum addr_family family, struct addr *out);
 

@@ -117,6 +117,24 @@ static void test_pools(void **state)
 	}
 }
 
+/* A smaller number of names: those that are there stay, and the limit never grows again. */
+static void test_limit(void **state)
+{
+	const struct name names[] = { name("a.test"), name("b.test"), name("c.test") };
+	struct dns_map *m = dns_map_new();
+	struct addr a;
+
+	(void)state;
+	dns_map_limit(m, 2);
+	dns_map_limit(m, 3);
+	assert_int_equal(dns_map_addr(m, &names[0], ADDR_V4, &a), 0);
+	assert_int_equal(dns_map_addr(m, &names[1], ADDR_V4, &a), 0);
+	assert_int_equal(dns_map_addr(m, &names[2], ADDR_V4, &a), -ENOSPC);
+	gives(m, "a.test", ADDR_V4, "198.18.0.1");
+	gives(m, "b.test", ADDR_V6, "fd6e:6574:6761:5000::c612:2");
+	dns_map_free(m);
+}
+
 static void test_full(void **state)
 {
 	static uint8_t seen[1 << 17];
@@ -153,9 +171,8 @@ static void test_full(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_both_families),
-		cmocka_unit_test(test_unknown_addresses),
-		cmocka_unit_test(test_pools),
+		cmocka_unit_test(test_both_families), cmocka_unit_test(test_unknown_addresses),
+		cmocka_unit_test(test_pools),	      cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_full),
 	};
 

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Accounting; see the header. A bucket holds a second's worth of new connections. */
+#include "proxy/conn/budget.h"
+
+#include <stddef.h>
+
+#define TOKEN 1000000u /* in millionths: a rate in tokens a second is one in millionths a microsecond */
+
+struct bucket bucket_full(uint64_t rate, uint64_t burst, uint64_t now_us)
+{
+	return (struct bucket){ .rate = rate, .burst = burst, .credit = burst * TOKEN, .at_us = now_us };
+}
+
+bool bucket_take(struct bucket *b, uint64_t now_us)
+{
+	uint64_t missing = b->burst * TOKEN - b->credit;
+	uint64_t elapsed = now_us - b->at_us;
+
+	/* Divided rather than multiplied: after a long pause the product would overflow. */
+	if (elapsed > missing / b->rate)
+		b->credit += missing;
+	else
+		b->credit += elapsed * b->rate;
+	b->at_us = now_us;
+	if (b->credit < TOKEN)
+		return false;
+	b->credit -= TOKEN;
+	return true;
+}
+
+struct budget budget_of(const struct limits *limits, uint64_t open_max, uint64_t now_us)
+{
+	uint64_t rate = limits->max[LIMIT_RATE];
+	uint64_t open = limits->max[LIMIT_CONNECTIONS];
+	uint64_t idle_us = limits->max[LIMIT_IDLE];
+
+	return (struct budget){
+		.upload = limits->max[LIMIT_UPLOAD] ? limits->max[LIMIT_UPLOAD] : BUDGET_UNLIMITED,
+		.open_max = open && open < open_max ? open : open_max,
+		.rate = bucket_full(rate, rate, now_us),
+		.idle_us = idle_us ? idle_us : (uint64_t)BUDGET_IDLE_S * 1000000,
+	};
+}
+
+enum reason budget_admit(struct budget *b, bool holds, uint64_t now_us)
+{
+	if (holds && b->open >= b->open_max)
+		return REASON_LIMIT_CONNECTIONS;
+	if (b->rate.rate && !bucket_take(&b->rate, now_us))
+		return REASON_LIMIT_RATE;
+	b->open += holds;
+	return REASON_NONE;
+}
+
+void budget_closed(struct budget *b)
+{
+	b->open--;
+}
+
+bool budget_has_upload(const struct budget *b, uint64_t n)
+{
+	return b->upload > 0 && b->upload >= n;
+}
+
+uint64_t *budget_upload(struct budget *b)
+{
+	return b->upload == BUDGET_UNLIMITED ? NULL : &b->upload;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a job may still use up: pure accounting, without a clock or a socket.
+ * There is one budget a job, and its one thread is the only one that spends it, so that it is exact.
+ */
+#ifndef PROXY_CONN_BUDGET_H
+#define PROXY_CONN_BUDGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rules/limits.h"
+#include "rules/reason.h"
+
+#define BUDGET_UNLIMITED UINT64_MAX
+#define BUDGET_IDLE_S	 3600 /* how long nothing may move on a connection, unless the policy says otherwise */
+
+/* A token bucket: full at first, `rate` tokens a second, and never more than `burst` of them. */
+struct bucket {
+	uint64_t rate, burst;
+	uint64_t credit; /* millionths of a token */
+	uint64_t at_us;	 /* when credit was last given */
+};
+
+struct budget {
+	uint64_t upload;	 /* bytes that may still be sent upstream */
+	uint64_t open, open_max; /* connections */
+	struct bucket rate;	 /* of new connections; rate 0: any */
+	uint64_t idle_us;
+};
+
+/* A full bucket. */
+struct bucket bucket_full(uint64_t rate, uint64_t burst, uint64_t now_us);
+
+/* Takes one token. False when there is none; then nothing changes. `now_us` never goes back. */
+bool bucket_take(struct bucket *b, uint64_t now_us);
+
+/*
+ * The whole budget. `open_max`: as many connections as descriptors allow,
+ * which holds beside what the policy says.
+ */
+struct budget budget_of(const struct limits *limits, uint64_t open_max, uint64_t now_us);
+
+/*
+ * One more connection: REASON_NONE; or LIMIT_CONNECTIONS or LIMIT_RATE, and it must be refused.
+ * With `holds` it counts as open until budget_closed(); one of the gate's DNS does not, which has a bound of its own.
+ */
+enum reason budget_admit(struct budget *b, bool holds, uint64_t now_us);
+void budget_closed(struct budget *b);
+
+/* True when something may still be sent upstream, and at least `n` bytes. */
+bool budget_has_upload(const struct budget *b, uint64_t n);
+
+/* The counter that a flow upstream has to observe (flow.h); NULL when there is no limit. */
+uint64_t *budget_upload(struct budget *b);
+
+#endif

@@ -44,6 +44,7 @@ enum door { DOOR_TRANSPARENT, DOOR_DNS, DOOR_HTTP, DOOR_CONNECT, DOOR_SOCKS5, DO
 	X(CONNECT_FAILED, "connect_failed") \
 	X(NAME_MISMATCH, "name_mismatch") \
 	X(HTTP_MALFORMED, "http_malformed") \
+	X(LIMIT_UPLOAD, "limit_upload") \
 	X(JOB_ENDED, "job_ended") \
 	X(INTERNAL_ERROR, "internal_error")
 /* clang-format on */

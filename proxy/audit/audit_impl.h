@@ -73,6 +73,7 @@ const struct name *decision_host(const struct audit_decision *d, enum name_from 
 /* The words of records. */
 const char *door_word(enum door door);
 const char *close_end_word(enum close_end end);
+const char *drop_noun(enum reason reason); /* what the count of a drop record counts, for a person */
 
 /* The --verbose line of each kind of record; nothing when verbose_fd is -1. */
 void verbose_decision(struct audit *a, const struct audit_decision *d);

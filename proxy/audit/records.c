@@ -37,6 +37,11 @@ const char *close_end_word(enum close_end end)
 	return words[end];
 }
 
+const char *drop_noun(enum reason reason)
+{
+	return reason == REASON_LIMIT_CONNECTIONS || reason == REASON_LIMIT_RATE ? "connection" : "packet";
+}
+
 /* A string member of at most RECORD_WORD_MAX bytes; nothing for NULL and "". */
 static void put_word(struct json *j, const char *key, const char *word)
 {

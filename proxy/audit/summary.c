@@ -292,6 +292,9 @@ static const char *without_destination(enum reason reason)
 		return "(half-open connections)";
 	case REASON_DNS_OVERFLOW:
 		return "(unanswered DNS queries)";
+	case REASON_LIMIT_CONNECTIONS:
+	case REASON_LIMIT_RATE:
+		return "(further connections)";
 	default:
 		return "(further packets)";
 	}
@@ -325,9 +328,9 @@ static void put_count(struct row *row, uint64_t n, const char *noun)
 			 n == 1 ? "" : "s");
 }
 
-static const char *count_noun(enum tally_kind kind)
+static const char *count_noun(const struct tally_entry *e)
 {
-	switch (kind) {
+	switch (e->kind) {
 	case TALLY_CONNECTED:
 	case TALLY_FAILED:
 		return "connection";
@@ -336,7 +339,7 @@ static const char *count_noun(enum tally_kind kind)
 	case TALLY_DENIED_NAME:
 		return "lookup";
 	case TALLY_DROPPED:
-		return "packet";
+		return drop_noun(e->reason);
 	case TALLY_DIAL:
 	case TALLY_WOULD:
 	case TALLY_DENIED:
@@ -365,7 +368,7 @@ static void row_counts(struct row *row, const struct tally *t, const struct tall
 	if (made)
 		put_count(row, made->count, "connection");
 	else
-		put_count(row, e->count, count_noun(e->kind));
+		put_count(row, e->count, count_noun(e));
 	if (e->kind == TALLY_WOULD || e->kind == TALLY_DENIED)
 		put_count(row, shared_lookups(t, e), "lookup");
 	put_count(row, e->lookups, "lookup");

@@ -181,6 +181,6 @@ void verbose_drop(struct audit *a, const struct audit_drop *d)
 		put(&l, " %s", addr_format(&dst.addr, text));
 	if (!d->proto || strcmp(d->proto, reason_word(d->reason)) != 0)
 		put(&l, " %s", reason_word(d->reason));
-	put(&l, ", %" PRIu64 " packet%s", d->count, d->count == 1 ? "" : "s");
+	put(&l, ", %" PRIu64 " %s%s", d->count, drop_noun(d->reason), d->count == 1 ? "" : "s");
 	print(a, &l);
 }

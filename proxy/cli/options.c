@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/err.h"
 #include "proxy/cli/suggest.h"
 
@@ -29,6 +28,11 @@ enum {
 	OPT_WRITE,
 	OPT_FS,
 	OPT_PROXY_ENV,
+	OPT_MAX_UPLOAD, /* in the order of limit_flags */
+	OPT_MAX_CONNECTIONS,
+	OPT_MAX_RATE,
+	OPT_MAX_NAMES,
+	OPT_IDLE,
 	OPT_QUIET,
 	OPT_VERBOSE,
 	OPT_HELP,
@@ -50,6 +54,11 @@ static const struct option table[] = {
 	{ "write", required_argument, NULL, OPT_WRITE },
 	{ "fs", required_argument, NULL, OPT_FS },
 	{ "proxy-env", no_argument, NULL, OPT_PROXY_ENV },
+	{ "max-upload", required_argument, NULL, OPT_MAX_UPLOAD },
+	{ "max-connections", required_argument, NULL, OPT_MAX_CONNECTIONS },
+	{ "max-rate", required_argument, NULL, OPT_MAX_RATE },
+	{ "max-names", required_argument, NULL, OPT_MAX_NAMES },
+	{ "idle", required_argument, NULL, OPT_IDLE },
 	{ "quiet", no_argument, NULL, OPT_QUIET },
 	{ "verbose", no_argument, NULL, OPT_VERBOSE },
 	{ "help", no_argument, NULL, OPT_HELP },
@@ -57,38 +66,15 @@ static const struct option table[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-int options_duration(const char *text, uint64_t *us)
-{
-	static const struct {
-		char unit;
-		uint32_t seconds;
-	} units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 } };
-	uint64_t total = 0;
-
-	if (!*text)
-		return -1;
-	while (*text) {
-		uint64_t n = 0, scale = 1;
-		const char *digits = text;
-
-		for (; isdigit((unsigned char)*text) && n < 1000000000; text++)
-			n = n * 10 + (uint64_t)(*text - '0');
-		if (text == digits)
-			return -1;
-		if (*text) {
-			scale = 0;
-			for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
-				if (*text == units[i].unit)
-					scale = units[i].seconds;
-			if (!scale)
-				return -1;
-			text++;
-		}
-		total += n * scale;
-	}
-	*us = total * US_PER_S;
-	return total > 0 && total <= UINT64_MAX / US_PER_S ? 0 : -1;
-}
+/* The flags of limits, by their code. */
+static const struct {
+	enum limit limit;
+	const char *flag;
+} limit_flags[] = {
+	{ LIMIT_UPLOAD, "--max-upload" }, { LIMIT_CONNECTIONS, "--max-connections" },
+	{ LIMIT_RATE, "--max-rate" },	  { LIMIT_NAMES, "--max-names" },
+	{ LIMIT_IDLE, "--idle" },
+};
 
 static int check_job(const char *job, struct err *err)
 {
@@ -120,7 +106,18 @@ static int take(struct options *o, int code, const char *name, char *arg, struct
 	case OPT_DENY:
 	case OPT_POLICY:
 		o->entries[o->n_entries++] =
-			(struct option_entry){ (enum option_kind)(code - OPT_ALLOW + (int)OPTION_ALLOW), arg };
+			(struct option_entry){ .kind = (enum option_kind)(code - OPT_ALLOW + (int)OPTION_ALLOW),
+					       .text = arg };
+		return 0;
+	case OPT_MAX_UPLOAD:
+	case OPT_MAX_CONNECTIONS:
+	case OPT_MAX_RATE:
+	case OPT_MAX_NAMES:
+	case OPT_IDLE:
+		o->entries[o->n_entries++] = (struct option_entry){ .kind = OPTION_LIMIT,
+								    .text = arg,
+								    .limit = limit_flags[code - OPT_MAX_UPLOAD].limit,
+								    .flag = limit_flags[code - OPT_MAX_UPLOAD].flag };
 		return 0;
 	case OPT_USER:
 	case OPT_WORKSPACE:
@@ -138,7 +135,7 @@ static int take(struct options *o, int code, const char *name, char *arg, struct
 	case OPT_RESOLVER:
 		return add_resolver(o, arg, err);
 	case OPT_TIMEOUT:
-		if (options_duration(arg, &o->timeout_us) < 0)
+		if (limits_parse_duration(arg, strlen(arg), &o->timeout_us) < 0)
 			return err_set(
 				err, "--timeout: write a duration such as 90s, 5m or 1h30m (without a unit: seconds)");
 		return 0;

@@ -9,15 +9,18 @@
 
 #include "base/addr.h"
 #include "proxy/upstream/resolver.h"
+#include "rules/limits.h"
 
 struct err;
 
-enum option_kind { OPTION_ALLOW, OPTION_DENY, OPTION_POLICY };
+enum option_kind { OPTION_ALLOW, OPTION_DENY, OPTION_POLICY, OPTION_LIMIT };
 
-/* One of --allow, --deny, --policy, in the order given. */
+/* One of --allow, --deny, --policy and the limits, in the order given. */
 struct option_entry {
 	enum option_kind kind;
 	const char *text;
+	enum limit limit; /* OPTION_LIMIT: which, */
+	const char *flag; /* and what it is called */
 };
 
 struct options {
@@ -38,8 +41,5 @@ struct options {
 /* Parses argv[1…]. Texts are borrowed from argv. Returns 0; or -1 with what is wrong and what to write instead. */
 int options_parse(struct options *o, int argc, char **argv, struct err *err);
 void options_free(struct options *o);
-
-/* "90", "90s", "5m", "1h30m", "2d"; microseconds. Returns 0 or -1. */
-int options_duration(const char *text, uint64_t *us);
 
 #endif

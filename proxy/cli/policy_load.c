@@ -33,6 +33,8 @@ static int add_entry(struct policy_builder *b, const struct option_entry *e, str
 		return policy_builder_deny(b, e->text, err) < 0 ? err_wrap(err, "--deny") : 0;
 	case OPTION_POLICY:
 		return add_file(b, e->text, err);
+	case OPTION_LIMIT:
+		return policy_builder_limit(b, e->limit, e->text, err) < 0 ? err_wrap(err, "%s", e->flag) : 0;
 	}
 	return -1;
 }

@@ -254,9 +254,19 @@ static void tell_log(const struct job *j, const char *head)
 		tell(j->tell_fd, "head: %s", head);
 }
 
+/* The smaller one of --timeout and the policy's limit; 0: none. */
+static uint64_t time_limit(const struct job *j)
+{
+	struct limits limits = *policy_limits(j->policy);
+
+	if (j->options.timeout_us)
+		limits_add(&limits, LIMIT_DURATION, j->options.timeout_us);
+	return limits.max[LIMIT_DURATION];
+}
+
 static int run_roles(struct job *j, struct err *err)
 {
-	struct monitor m = { .timeout_us = j->options.timeout_us, .quiet = j->options.quiet };
+	struct monitor m = { .timeout_us = time_limit(j), .quiet = j->options.quiet };
 	sigset_t taken;
 	int status;
 

@@ -13,7 +13,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "proxy/conn/cut.h"
 #include "proxy/conn/front.h"
+#include "proxy/conn/refusals.h"
 #include "proxy/dns/dns_map.h"
 #include "proxy/dns/dns_server.h"
 #include "proxy/upstream/dial.h"
@@ -120,6 +122,7 @@ static void conn_free(struct conn *c)
 	flow_release(&c->down, c->env->pool);
 	bytes_free(&c->in);
 	http_free(c->http);
+	budget_closed(&c->env->budget);
 	free(c);
 }
 
@@ -139,7 +142,10 @@ void conn_end_leg(struct conn *c, enum close_end end, bool abort_upstream)
 
 		if (abort_upstream)
 			(void)setsockopt(c->upstream_fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
-		close(c->upstream_fd);
+		if (end == CLOSE_LIMIT_UPLOAD)
+			cut_delivered(c->env, c->upstream_fd);
+		else
+			close(c->upstream_fd);
 		c->upstream_fd = -1;
 	}
 	if (!c->leg)
@@ -279,7 +285,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct conn *c = arg;
 	uint64_t now = clock_mono_us();
-	uint64_t idle_end = c->active_us + (uint64_t)CONN_IDLE_S * US_PER_S;
+	uint64_t idle_end = c->active_us + c->env->budget.idle_us;
 	bool idling = (c->state == CONN_TUNNEL && !tunnel_holds(c)) || (c->state == CONN_HTTP && !http_holds(c));
 
 	(void)fd, (void)what;
@@ -349,10 +355,16 @@ static void turn_away(struct conn_env *env, int fd, uint64_t id, const struct en
 
 void conn_accept(struct conn_env *env, int fd, const struct endpoint *src, const struct endpoint *dst)
 {
-	uint64_t id = env->next_id++;
-	struct conn *c;
+	enum reason over = budget_admit(&env->budget, dst->port != 53, clock_mono_us());
 	const int on = 1;
+	struct conn *c;
+	uint64_t id;
 
+	if (over != REASON_NONE) {
+		refusals_add(env->refusals, fd, src, dst, over);
+		return;
+	}
+	id = env->next_id++;
 	env->witness.opened(env->witness.arg, id, src, dst);
 	if (dst->port == 53) {
 		dns_server_tcp(env->dns, fd, id, src, dst);
@@ -360,6 +372,7 @@ void conn_accept(struct conn_env *env, int fd, const struct endpoint *src, const
 	}
 	c = calloc(1, sizeof(*c));
 	if (!c) {
+		budget_closed(&env->budget);
 		turn_away(env, fd, id, src, dst);
 		return;
 	}
@@ -376,6 +389,7 @@ void conn_accept(struct conn_env *env, int fd, const struct endpoint *src, const
 	c->state = CONN_HELLO;
 	c->door = DOOR_TRANSPARENT;
 	flow_init(&c->up, fd, -1);
+	c->up.allowed = budget_upload(&env->budget);
 	flow_init(&c->down, -1, fd);
 	evtimer_assign(&c->timer_ev, env->base, on_timer, c);
 	LIST_INSERT_HEAD(&env->conns, c, link);
@@ -392,6 +406,8 @@ bool conn_any_pending(const struct conn_env *env)
 {
 	const struct conn *c;
 
+	if (!LIST_EMPTY(&env->cuts))
+		return true;
 	LIST_FOREACH(c, &env->conns, link)
 	if (c->upstream_fd >= 0 && flow_pending(&c->up))
 		return true;
@@ -412,4 +428,6 @@ void conn_end_all(struct conn_env *env)
 		conn_end_leg(c, CLOSE_JOB_ENDED, !delivered(c));
 		conn_free(c);
 	}
+	cut_all(env);
+	refusals_flush(env->refusals);
 }

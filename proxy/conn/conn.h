@@ -44,7 +44,6 @@ struct dial;
 struct http_session;
 
 #define CONN_HELLO_S	  10	/* total, from accept to a complete hello; and for each HTTP head */
-#define CONN_IDLE_S	  3600	/* nothing moved either way */
 #define CONN_DRAIN_S	  5	/* for the client to close when it has everything */
 #define CONN_PEEK_WORD_MS 1000	/* how long a first word that begins no HTTP request is held */
 #define CONN_PEEK_MAX	  65536 /* bytes of a client's first flight that are held until it is clear what they are */
@@ -103,6 +102,7 @@ struct conn_seen {
 	bool ech;
 	const char *method, *path;
 	size_t method_len, path_len;
+	size_t len; /* bytes that were judged and go upstream if it is allowed: all of them, or none */
 };
 
 /* The one setter of the state. */

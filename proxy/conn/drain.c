@@ -40,7 +40,7 @@ static void drain_deadline(struct conn *c)
 	if (ioctl(c->client_fd, SIOCOUTQ, &unacked) == 0 && unacked > 0)
 		left += (uint64_t)unacked;
 	if (left < c->undelivered) {
-		conn_deadline(c, (uint64_t)(left > 0 ? CONN_IDLE_S : CONN_DRAIN_S) * US_PER_S);
+		conn_deadline(c, left > 0 ? c->env->budget.idle_us : (uint64_t)CONN_DRAIN_S * US_PER_S);
 		c->look_us = DRAIN_LOOK_MIN_US;
 	} else if (c->look_us < DRAIN_LOOK_MAX_US) {
 		c->look_us *= 2;

@@ -9,6 +9,7 @@
 
 #include "base/addr.h"
 #include "base/handoff.h"
+#include "proxy/conn/budget.h"
 
 struct audit;
 struct conn;
@@ -20,6 +21,7 @@ struct http1_head;
 struct listener;
 struct pipe_pool;
 struct policy;
+struct refusals;
 
 /* Who is told of each connection, so that it can be found out which process made it. */
 struct conn_witness {
@@ -32,7 +34,7 @@ struct conn_env {
 	struct event_base *base;
 	const struct policy *policy;
 	struct audit *audit;
-	const struct dns_map *map;
+	struct dns_map *map;
 	struct dns_server *dns;
 	const struct dialer *dialer;
 	struct conn_witness witness;
@@ -40,7 +42,10 @@ struct conn_env {
 	struct addr gate4, gate6;
 	uint8_t *scratch;	 /* TLS_HELLO_MAX bytes, used only within one step */
 	struct http1_head *head; /* used only within one step */
+	struct budget budget;
+	struct refusals *refusals;
 	LIST_HEAD(conn_list, conn) conns;
+	LIST_HEAD(cut_list, cut) cuts;
 	uint64_t next_id; /* of connections, from 1 */
 	uint64_t accepts; /* connections of the sandbox */
 	uint64_t probes;  /* connections of the launcher, before the command started */

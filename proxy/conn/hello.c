@@ -46,6 +46,7 @@ enum hello hello_look(struct conn *c, struct hello_seen *out)
 		return HELLO_MORE;
 	if (parsed == PARSE_BAD)
 		return HELLO_TLS_BAD;
+	out->seen.len = len;
 	out->seen.ech = out->tls.ech;
 	out->seen.alpn = out->tls.alpn[0] ? out->tls.alpn : NULL;
 	if (!out->tls.has_sni)

@@ -143,7 +143,7 @@ static enum step forward(struct conn *c, const struct http1_head *head)
 	bytes_consume(&c->in, head->len);
 	h->scanned = 0;
 	h->phase = PHASE_EXCHANGE;
-	conn_deadline(c, (uint64_t)CONN_IDLE_S * US_PER_S);
+	conn_deadline(c, c->env->budget.idle_us);
 	return STEP_AGAIN;
 }
 
@@ -211,6 +211,7 @@ static enum step judge(struct conn *c, const struct http1_head *head)
 		.method_len = head->method.len,
 		.path = head->target.p,
 		.path_len = head->target.len,
+		.len = head->len,
 	};
 	struct name host;
 	enum reason reason;

@@ -25,6 +25,16 @@ static enum step bad_body(struct conn *c)
 	return http_refuse(c, &seen, REASON_HTTP_MALFORMED);
 }
 
+/* The body is longer than the job may send. What may still be sent was; upstream must not take it for the whole. */
+static enum step over_limit(struct conn *c)
+{
+	const struct conn_seen seen = { .proto = PROTO_HTTP, .host = c->host.len > 0 ? &c->host : NULL };
+	const struct verdict v = conn_refuse(c, &seen, REASON_LIMIT_UPLOAD);
+
+	conn_end_leg(c, CLOSE_LIMIT_UPLOAD, true);
+	return c->http->res_final ? STEP_CLOSE : conn_deny(c, &v, &seen);
+}
+
 static enum step run_request(struct conn *c)
 {
 	struct http_session *h = c->http;
@@ -34,6 +44,8 @@ static enum step run_request(struct conn *c)
 	switch (pump(&c->up, &c->in, &h->req, c->env->pool)) {
 	case PUMP_BAD:
 		return bad_body(c);
+	case PUMP_LIMIT:
+		return over_limit(c);
 	case PUMP_EOF:
 		conn_end_leg(c, CLOSE_CLIENT, true);
 		return STEP_CLOSE;
@@ -229,7 +241,7 @@ enum step http_exchange_step(struct conn *c)
 	/* The answer is complete, what is held of it included in `down`. */
 	if (h->keep && h->req.done && !flow_pending(&c->up)) {
 		h->phase = PHASE_HEAD;
-		conn_deadline(c, (uint64_t)(bytes_len(&c->in) > 0 ? CONN_HELLO_S : CONN_IDLE_S) * US_PER_S);
+		conn_deadline(c, bytes_len(&c->in) > 0 ? (uint64_t)CONN_HELLO_S * US_PER_S : c->env->budget.idle_us);
 		return STEP_AGAIN;
 	}
 	conn_end_leg(c, h->client_closes ? CLOSE_CLIENT : CLOSE_UPSTREAM, false);

@@ -50,7 +50,7 @@ static enum step let_pass(struct conn *c)
 	bytes_free(&c->up.head);
 	c->up.head = c->in;
 	c->in = (struct bytes){ 0 };
-	conn_deadline(c, (uint64_t)CONN_IDLE_S * US_PER_S);
+	conn_deadline(c, c->env->budget.idle_us);
 	return STEP_AGAIN;
 }
 
@@ -68,7 +68,7 @@ static enum step judge_tls(struct conn *c, const struct hello_seen *hello)
 	}
 	v = conn_decide(c, &hello->seen);
 	if (!v.allow)
-		return cut(c, &hello->seen, &v, CLOSE_DENIED);
+		return cut(c, &hello->seen, &v, v.reason == REASON_LIMIT_UPLOAD ? CLOSE_LIMIT_UPLOAD : CLOSE_DENIED);
 	return let_pass(c);
 }
 
@@ -97,7 +97,7 @@ void tunnel_begin(struct conn *c)
 	else if (is_web(c))
 		conn_deadline(c, (uint64_t)CONN_HELLO_S * US_PER_S);
 	else
-		conn_deadline(c, bytes_len(&c->in) > 0 ? hold_us(c) : (uint64_t)CONN_IDLE_S * US_PER_S);
+		conn_deadline(c, bytes_len(&c->in) > 0 ? hold_us(c) : c->env->budget.idle_us);
 }
 
 /* Neither TLS nor HTTP. */
@@ -181,6 +181,21 @@ static enum step peek_step(struct conn *c)
 	return judge(c, false);
 }
 
+/* The client sends more than the job may: what may still be sent was, and no protocol has a word for it now. */
+static enum step over_limit(struct conn *c)
+{
+	const struct name *host = c->host.len > 0 ? &c->host : NULL;
+	const struct conn_seen seen = {
+		.proto = (enum proto)c->proto,
+		.sni = c->proto == PROTO_TLS ? host : NULL,
+		.host = c->proto == PROTO_HTTP ? host : NULL,
+	};
+
+	(void)conn_refuse(c, &seen, REASON_LIMIT_UPLOAD);
+	conn_end_leg(c, CLOSE_LIMIT_UPLOAD, true);
+	return STEP_CLOSE;
+}
+
 /* Client to upstream. STEP_CLOSE when the connection is over. */
 static enum step run_up(struct conn *c)
 {
@@ -202,6 +217,8 @@ static enum step run_up(struct conn *c)
 		c->up_dead = true;
 		first_end(c, CLOSE_UPSTREAM_RESET);
 		break;
+	case FLOW_LIMIT:
+		return over_limit(c);
 	default:
 		break;
 	}

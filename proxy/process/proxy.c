@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -32,6 +33,7 @@
 #include "proxy/audit/quic.h"
 #include "proxy/conn/env.h"
 #include "proxy/conn/pipe_pool.h"
+#include "proxy/conn/refusals.h"
 #include "proxy/dns/dns_map.h"
 #include "proxy/dns/dns_server.h"
 #include "proxy/process/attribution.h"
@@ -42,9 +44,12 @@
 #include "proxy/upstream/resolver.h"
 #include "proxy/wire/http1.h"
 #include "proxy/wire/tls_hello.h"
+#include "rules/policy.h"
 
 #define FLUSH_MAX_US (5 * 1000000u) /* how long bytes that a finished command left behind may take to go upstream */
-#define FINISH_TURNS 4		    /* turns of the loop that take what waits in the sockets of G */
+#define OPEN_SPARE \
+	128 /* descriptors that are not for connections of the sandbox; of the others each has two, and one for a dial's race */
+#define FINISH_TURNS 4 /* turns of the loop that take what waits in the sockets of G */
 
 struct proxy {
 	const struct proxy_config *config;
@@ -61,6 +66,7 @@ struct proxy {
 	struct probe *probe;
 	struct listener *listener;
 	struct conn_env env;
+	uint64_t open_max; /* connections that the descriptors suffice for */
 	struct event *handoff_ev, *monitor_ev;
 	int handoff_fd; /* -1 once armed */
 	int gate[HANDOFF_FDS];
@@ -284,6 +290,14 @@ static int receive_gate(struct proxy *p)
 	return 0;
 }
 
+static uint64_t connections_possible(void)
+{
+	struct rlimit limit = { .rlim_cur = 0 };
+
+	(void)getrlimit(RLIMIT_NOFILE, &limit);
+	return limit.rlim_cur > 2 * OPEN_SPARE ? (limit.rlim_cur - OPEN_SPARE) / 3 : OPEN_SPARE / 3;
+}
+
 static int set_up(struct proxy *p, struct err *err)
 {
 	const struct audit_config audit = {
@@ -309,15 +323,19 @@ static int set_up(struct proxy *p, struct err *err)
 	p->audit = audit_new(&audit);
 	if (!p->audit)
 		return err_set_errno(err, errno, "the audit log");
+	p->open_max = connections_possible();
 	p->quic = quic_new();
 	return p->quic ? 0 : err_set(err, "out of memory");
 }
 
 static int make_doors(struct proxy *p)
 {
+	const struct limits *limits = policy_limits(p->config->policy);
 	struct conn_env *env = &p->env;
 
 	p->map = dns_map_new();
+	if (p->map && limits->max[LIMIT_NAMES])
+		dns_map_limit(p->map, limits->max[LIMIT_NAMES]);
 	p->attribution = attribution_new(p->base, p->audit);
 	p->dialer = (struct dialer){ .base = p->base,
 				     .resolver = p->resolver,
@@ -332,17 +350,20 @@ static int make_doors(struct proxy *p)
 				  .pool = pipe_pool_new(),
 				  .scratch = malloc(TLS_HELLO_MAX),
 				  .head = malloc(sizeof(struct http1_head)),
+				  .budget = budget_of(limits, p->open_max, clock_mono_us()),
 				  .witness = { on_connection, on_connection_end, p->attribution },
 				  .next_id = 1 };
 	(void)addr_parse(GATE_ADDR4, strlen(GATE_ADDR4), &env->gate4);
 	(void)addr_parse(GATE_ADDR6, strlen(GATE_ADDR6), &env->gate6);
 	LIST_INIT(&env->conns);
+	LIST_INIT(&env->cuts);
+	env->refusals = refusals_new(env);
 	p->listener = listener_new(env, p->gate[HANDOFF_TCP4], p->gate[HANDOFF_TCP6]);
 	p->probe = probe_new(p->base, p->gate[HANDOFF_UDP4], p->gate[HANDOFF_UDP6], p->nonce);
 	p->handoff_ev = event_new(p->base, p->handoff_fd, EV_READ | EV_PERSIST, on_handoff, p);
 	p->monitor_ev = event_new(p->base, p->config->monitor_fd, EV_READ | EV_PERSIST, on_monitor, p);
-	if (!p->map || !p->attribution || !env->pool || !env->scratch || !env->head || !p->listener || !p->probe ||
-	    !p->handoff_ev || !p->monitor_ev || event_add(p->handoff_ev, NULL) < 0 ||
+	if (!p->map || !p->attribution || !env->pool || !env->refusals || !env->scratch || !env->head || !p->listener ||
+	    !p->probe || !p->handoff_ev || !p->monitor_ev || event_add(p->handoff_ev, NULL) < 0 ||
 	    event_add(p->monitor_ev, NULL) < 0)
 		return -1;
 	listener_probe(p->listener, p->nonce);
@@ -371,6 +392,7 @@ static void tear_down(struct proxy *p)
 		dns_map_free(p->map);
 	if (p->audit)
 		audit_free(p->audit);
+	refusals_free(p->env.refusals);
 	pipe_pool_free(p->env.pool);
 	free(p->env.scratch);
 	free(p->env.head);

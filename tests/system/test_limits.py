@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a job may use up: upload to the byte, open and new connections, names, idle time; and all of it on record."""
+
+import pytest
+
+from lab import v4, wait_for
+
+SERVFAIL = 2
+CAP = 1_000_000
+
+
+def refused(result, reason):
+    """How many connections a limit refused, singly and summed up."""
+    return (len(result.of("decision", reason=reason, verdict="deny")) +
+            sum(record["count"] for record in result.of("drop", reason=reason)))
+
+
+def received(lab):
+    """What the raw servers got, once every connection is over there too."""
+    wait_for(lambda: all(seen.end for seen in lab.raw.seen))
+    return sum(seen.received for seen in lab.raw.seen)
+
+
+@pytest.fixture(scope="module")
+def silent_web(whole_lab):
+    """post.test takes whatever is sent to its port 80."""
+    whole_lab.raw.listen(whole_lab.inet, whole_lab.raw.mute, v4("raw"), port=80)
+    whole_lab.dns.add("post.test", a=[v4("raw")])
+
+
+@pytest.mark.parametrize("piece", [1 << 20, 1000], ids=["splice", "copy"])
+def test_upload_of_one_connection(lab, who, piece):
+    """The server gets exactly the cap and then a reset, so that it can't take it for the whole."""
+    result = lab.python(["--allow", "raw.test:9", "--max-upload", "1MB"], """
+        end = "none"
+        with tcp("raw.test", 9) as sock:
+            try:
+                for _ in range(4_000_000 // int(sys.argv[1])):
+                    sock.sendall(pattern(int(sys.argv[1])))
+                end = fate(sock)[0]
+            except ConnectionError:
+                end = "reset"
+        show(end=end)
+        show(again=ending("raw.test", 9, b"x"))
+    """, str(piece), user=who)
+    assert result.shown == [{"end": "reset"}, {"again": "reset"}], result
+    assert received(lab) == CAP and [seen.end for seen in lab.raw.seen] == ["reset"]
+    close = result.one("close")
+    assert (close["up"], close["end"]) == (CAP, "limit_upload"), result
+    cut, *later = result.of("decision", reason="limit_upload", verdict="deny")
+    # A refused client may try the name's other address too.
+    assert cut["conn"] == close["conn"] and 1 <= len(later) <= 2, result
+    assert {record["host"] for record in (cut, *later)} == {"raw.test"}
+    assert "limit_upload" in result.err, result
+
+
+def test_upload_of_exactly_the_cap_is_whole(lab):
+    result = lab.python(["--allow", "raw.test:9", "--max-upload", "1MB"], """
+        with tcp("raw.test", 9) as sock:
+            sock.sendall(pattern(1_000_000))
+            sock.shutdown(socket.SHUT_WR)
+            show(answer=read_all(sock).decode().split()[0])
+    """)
+    assert result.shown == [{"answer": str(CAP)}], result
+    close = result.one("close")
+    assert (close["up"], close["end"]) == (CAP, "client") and not result.of("decision", verdict="deny"), result
+
+
+def test_upload_of_many_connections(lab):
+    """It is the job's: many small ones are one large one."""
+    result = lab.python(["--allow", "raw.test:9", "--max-upload", "10kB"], """
+        ends = []
+        for _ in range(20):
+            try:
+                with tcp("raw.test", 9) as sock:
+                    sock.sendall(pattern(999))
+                    sock.shutdown(socket.SHUT_WR)
+                    ends.append(len(read_all(sock)) > 0)
+            except OSError:
+                ends.append(False)
+        show(ends=ends)
+    """)
+    assert result.shown == [{"ends": [True] * 10 + [False] * 10}], result
+    closes = result.of("close")
+    assert [close["up"] for close in closes] == [999] * 10 + [10] and received(lab) == 10_000, result
+    assert closes[-1]["end"] == "limit_upload"
+    assert 10 <= len(result.of("decision", reason="limit_upload", door="transparent")) <= 1 + 2 * 9, result
+
+
+def test_upload_of_connections_at_once(lab):
+    result = lab.python(["--allow", "raw.test:9", "--max-upload", "1MB"], """
+        import threading
+        def send():
+            try:
+                with tcp("raw.test", 9) as sock:
+                    for _ in range(200):
+                        sock.sendall(pattern(10_000))
+                    fate(sock)
+            except ConnectionError:
+                pass
+        threads = [threading.Thread(target=send) for _ in range(8)]
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+    """)
+    assert sum(close["up"] for close in result.of("close")) == received(lab) == CAP, result
+
+
+@pytest.mark.parametrize("framing", ["length", "chunked", "small-chunks"])
+def test_upload_in_http(lab, silent_web, who, framing):
+    """Heads count too; the client is told; what went is exact."""
+    result = lab.python(["--allow", "post.test", "--max-upload", "100kB"], """
+        head = b"POST / HTTP/1.1\\r\\nHost: post.test\\r\\n"
+        if sys.argv[1] == "length":
+            data = head + b"Content-Length: 500000\\r\\n\\r\\n" + pattern(500_000)
+        else:
+            size = 100 if sys.argv[1] == "small-chunks" else 50_000
+            data = head + b"Transfer-Encoding: chunked\\r\\n\\r\\n" + (b"%x\\r\\n" % size + bytes(size) + b"\\r\\n") * (500_000 // size)
+        with tcp("post.test", 80) as sock:
+            sock.sendall(data)
+            stream = sock.makefile("rb")
+            status, headers, _ = response(stream)
+            show(status=status, reason=headers["x-netgate-reason"])
+        try:
+            status, headers, _ = http("post.test", 80, b"GET / HTTP/1.1\\r\\nHost: post.test\\r\\n\\r\\n")[0]
+            show(status=status, reason=headers["x-netgate-reason"])
+        except ConnectionError:
+            show(status=0)
+    """, framing, user=who)
+    assert result.shown == [{"status": 403, "reason": "limit_upload"}] * 2, result
+    assert received(lab) == 100_000
+    close = result.one("close")
+    assert (close["up"], close["end"]) == (100_000, "limit_upload"), result
+
+
+def test_head_that_does_not_fit_is_not_sent(lab):
+    """What was judged goes out whole or not at all."""
+    result = lab.python(["--allow", "ok.test", "--max-upload", "200B"], """
+        request = b"GET /hello HTTP/1.1\\r\\nHost: ok.test\\r\\n\\r\\n"
+        large = b"GET /hello HTTP/1.1\\r\\nHost: ok.test\\r\\nX: " + b"x" * 200 + b"\\r\\n\\r\\n"
+        for raw in (request, large, request):
+            show(status=http("ok.test", 80, raw)[0][0])
+        try:
+            Tls("ok.test").handshake(tcp("ok.test", 443), at_once)
+        except ssl.SSLError as error:
+            show(error="ACCESS_DENIED" in str(error).upper())
+    """)
+    assert result.shown == [{"status": 200}, {"status": 403}, {"status": 200}, {"error": True}], result
+    assert [len(request.head) for request in lab.web.requests] == [38, 38] and lab.web.hellos == []
+    assert sum(close["up"] for close in result.of("close")) == 76, result
+
+
+def test_open_connections(lab, who):
+    """The third of two at once is reset; when one is over, there is room again."""
+    result = lab.python(["--allow", "raw.test:7", "--max-connections", "2"], """
+        def is_served(sock):
+            try:
+                sock.sendall(b"x")
+                return sock.recv(1) == b"x"
+            except ConnectionError:
+                return False
+        held = [tcp("raw.test", 7) for _ in range(2)]
+        show(served=[is_served(sock) for sock in held])
+        show(third=ending("raw.test", 7, b"x"))
+        held.pop().close()
+        while True:
+            try:
+                with tcp("raw.test", 7) as sock:
+                    if is_served(sock):
+                        break
+            except ConnectionError:
+                pass
+        show(again=is_served(held[0]))
+    """, user=who)
+    assert result.shown == [{"served": [True, True]}, {"third": "reset"}, {"again": True}], result
+    denied = result.of("decision", reason="limit_connections")
+    assert denied and {record["host"] for record in denied} == {"raw.test"}, result
+
+
+def test_rate_in_a_flood(lab):
+    """Refusals are counted to the last one, and the log does not grow with them."""
+    result = lab.python(["--allow", "raw.test:7", "--max-rate", "5/s"], """
+        address = socket.gethostbyname("raw.test")
+        begun = time.monotonic()
+        for _ in range(3000):
+            sock = socket.socket()
+            try:
+                sock.connect((address, 7))
+            except ConnectionError:
+                pass
+            sock.close()
+        show(seconds=time.monotonic() - begun)
+    """)
+    seconds = result.shown[0]["seconds"]
+    admitted = {record["conn"] for record in result.of("decision", door="transparent")
+                if record["reason"] != "limit_rate"}
+    assert 5 <= len(admitted) <= 5 * (seconds + 3), (seconds, result)
+    end = result.one("end")
+    assert refused(result, "limit_rate") + len(admitted) == end["accepts"] >= 3000, result
+    assert 100 <= len(result.of("decision", reason="limit_rate")) <= 100 + seconds + 2, result
+    assert len(result.of("drop", reason="limit_rate")) <= seconds + 2, result
+    assert "limit_rate" in result.err
+
+
+def test_names(lab, who):
+    """Each name counts once, looked up or only connected to; one above is not looked up anywhere."""
+    result = lab.python(["--allow", "*.wild.test", "--allow", "ok.test", "--max-names", "2"], """
+        for name in ("x.wild.test", "x.wild.test", "ok.test", "a_b.wild.test"):
+            show(rcode=dns_read(dns_udp(dns_query(name)))["rcode"])
+        for name in ("ok.test", "secret.wild.test"):
+            raw = b"GET /hello HTTP/1.1\\r\\nHost: %s\\r\\n\\r\\n" % name.encode()
+            status, headers, _ = http(sys.argv[1], 80, raw)[0]
+            show(status=status, reason=headers.get("x-netgate-reason"))
+    """, v4("web"), user=who)
+    assert result.shown == [{"rcode": 0}] * 3 + [{"rcode": SERVFAIL}, {"status": 200, "reason": None},
+                                                 {"status": 403, "reason": "limit_names"}], result
+    assert [record["host"] for record in result.of("decision", reason="limit_names")] == ["a_b.wild.test", "secret.wild.test"]
+    assert {query.name for query in lab.dns.queries} <= {"ok.test"}
+
+
+@pytest.mark.parametrize("port", [7, 80])
+def test_idle(lab, who, port):
+    """Ends what does not move, and only that."""
+    result = lab.python(["--allow", "raw.test:7", "--allow", "ok.test", "--idle", "1s"], """
+        port = int(sys.argv[1])
+        data = b"x" if port == 7 else b"GET /hello HTTP/1.1\\r\\nHost: ok.test\\r\\n\\r\\n"
+        with tcp("raw.test" if port == 7 else "ok.test", port) as sock:
+            begun = time.monotonic()
+            while time.monotonic() < begun + 2.5:
+                sock.sendall(data)
+                sock.recv(4096)
+            moved = time.monotonic()
+            show(end=fate(sock)[0], idle=time.monotonic() - moved)
+    """, str(port), user=who)
+    (shown,) = result.shown
+    assert shown["end"] in ("reset", "eof") and 0.9 < shown["idle"] < 4, result
+    assert result.one("close")["end"] == "idle", result
+
+
+def test_policy_file(lab):
+    """The same in a file; of the file's and the flag's the smaller one counts. Its time limit is the command's."""
+    path = f"{lab.folder}/limits.yaml"
+    with open(path, "w") as out:
+        out.write("version: 1\nallow: [raw.test:9]\nlimits:\n  upload: 5kB\n  duration: 1s\n")
+    result = lab.python(["--policy", path, "--max-upload", "6kB"], """
+        with tcp("raw.test", 9) as sock:
+            sock.sendall(pattern(8000))
+            show(end=fate(sock)[0])
+        while True:
+            time.sleep(1)
+    """)
+    assert result.rc == 124 and result.shown == [{"end": "reset"}], result
+    assert result.one("close")["up"] == received(lab) == 5000, result
+
+
+def test_one_job_does_not_starve_another(lab):
+    """A flood in one sandbox; ten attempts in another one all are made, and all are on record."""
+    with lab.start(["--allow", "raw.test:7", "--max-rate", "5/s"], lab.script("""
+        address = socket.gethostbyname("raw.test")
+        show(ready=True)
+        while True:
+            sock = socket.socket()
+            try:
+                sock.connect((address, 7))
+            except ConnectionError:
+                pass
+            sock.close()
+    """)) as flood:
+        assert flood.next() == {"ready": True}
+        result = lab.python(["--allow", "ok.test"], """
+            for number in range(10):
+                begun = time.monotonic()
+                show(status=http("ok.test", 80, b"GET /hello HTTP/1.1\\r\\nHost: ok.test\\r\\n\\r\\n")[0][0],
+                     ms=(time.monotonic() - begun) * 1000)
+        """)
+    assert [shown["status"] for shown in result.shown] == [200] * 10, result
+    assert sorted(shown["ms"] for shown in result.shown)[5] < 500, result
+    assert len(result.of("decision", door="transparent", verdict="allow")) == len(result.of("close")) == 10, result

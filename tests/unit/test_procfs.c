@@ -236,6 +236,7 @@ static pid_t holder(int fd, bool in_grandchild)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (in_grandchild && fork() != 0) {
 			close(fd);
+			(void)!write(ready[1], "x", 1);
 			pause();
 		}
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -244,7 +245,8 @@ static pid_t holder(int fd, bool in_grandchild)
 		_exit(0);
 	}
 	close(fd);
-	assert_int_equal(read(ready[0], &c, 1), 1);
+	for (int i = 0; i < (in_grandchild ? 2 : 1); i++)
+		assert_int_equal(read(ready[0], &c, 1), 1);
 	close(ready[0]);
 	close(ready[1]);
 	return pid;

@@ -2,6 +2,7 @@
 """Servers of the lab that don't speak HTTP: echo, banner first, a sink that counts, ssh, and the outside of PostgreSQL."""
 
 import asyncio
+import contextlib
 import dataclasses
 import hashlib
 import os
@@ -35,6 +36,21 @@ class Raw:
             with namespace.inside():
                 sock = socket.create_server((address, port), family=family, backlog=1024)
             self._servers.append(self._loop.call(asyncio.start_server(self._wrap(handler), sock=sock)))
+
+    @contextlib.contextmanager
+    def listening(self, namespace, handler, *addresses, port):
+        """listen() for as long as the context lasts: another test may want the port for itself."""
+        first = len(self._servers)
+        self.listen(namespace, handler, *addresses, port=port)
+        mine = self._servers[first:]
+        try:
+            yield
+        finally:
+            for server in mine:
+                self._servers.remove(server)
+                self._loop.loop.call_soon_threadsafe(server.close)
+            # close() has run when a later call on the loop has.
+            self._loop.call(asyncio.sleep(0))
 
     def listen_udp(self, namespace, *addresses, port):
         """Sends each datagram back."""

@@ -24,8 +24,9 @@ def received(lab):
 @pytest.fixture(scope="module")
 def silent_web(whole_lab):
     """post.test takes whatever is sent to its port 80."""
-    whole_lab.raw.listen(whole_lab.inet, whole_lab.raw.mute, v4("raw"), port=80)
     whole_lab.dns.add("post.test", a=[v4("raw")])
+    with whole_lab.raw.listening(whole_lab.inet, whole_lab.raw.mute, v4("raw"), port=80):
+        yield
 
 
 @pytest.mark.parametrize("piece", [1 << 20, 1000], ids=["splice", "copy"])

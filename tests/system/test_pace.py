@@ -3,6 +3,7 @@
 
 import asyncio
 import collections
+import contextlib
 import os
 import socket
 import subprocess
@@ -84,9 +85,11 @@ async def slow_sink(reader, writer, seen):
 
 @pytest.fixture(scope="module")
 def upstreams(whole_lab):
-    for handler, port in ((answer, ANSWER), (by_close, BY_CLOSE), (stream, STREAM), (await_end, AWAIT_END),
-                          (slow_sink, SLOW_SINK)):
-        whole_lab.raw.listen(whole_lab.inet, handler, v4("raw"), v6("raw"), port=port)
+    with contextlib.ExitStack() as stack:
+        for handler, port in ((answer, ANSWER), (by_close, BY_CLOSE), (stream, STREAM), (await_end, AWAIT_END),
+                              (slow_sink, SLOW_SINK)):
+            stack.enter_context(whole_lab.raw.listening(whole_lab.inet, handler, v4("raw"), v6("raw"), port=port))
+        yield
 
 
 def proxy_of(running):

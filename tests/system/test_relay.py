@@ -117,14 +117,14 @@ def test_server_first_without_its_port_is_denied_at_once(lab):
 
 def test_any_bytes_on_443(lab):
     """`host:443/tcp`: no TLS is asked for there."""
-    lab.raw.listen(lab.inet, lab.raw.echo, v4("raw"), port=443)
     lab.dns.add("any.test", a=[v4("raw")])
-    result = lab.python(["--allow", "any.test:443/tcp"], """
-        with tcp("any.test", 443) as sock:
-            sock.sendall(b"not tls at all")
-            sock.shutdown(socket.SHUT_WR)
-            show(answer=read_all(sock).decode())
-    """)
+    with lab.raw.listening(lab.inet, lab.raw.echo, v4("raw"), port=443):
+        result = lab.python(["--allow", "any.test:443/tcp"], """
+            with tcp("any.test", 443) as sock:
+                sock.sendall(b"not tls at all")
+                sock.shutdown(socket.SHUT_WR)
+                show(answer=read_all(sock).decode())
+        """)
     assert result.shown == [{"answer": "not tls at all"}], result
 
 

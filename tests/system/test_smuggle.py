@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ways for a request to get past the gate unjudged: inside a changed protocol, or behind the last request of a connection."""
 
+import contextlib
 from textwrap import dedent
 
 import pytest
@@ -32,8 +33,10 @@ def changers(whole_lab):
             writer.write(b"secret")
         seen.end = "eof"
 
-    for port in PORTS:
-        whole_lab.raw.listen(whole_lab.inet, changer, v4("raw"), v6("raw"), port=port)
+    with contextlib.ExitStack() as stack:
+        for port in PORTS:
+            stack.enter_context(whole_lab.raw.listening(whole_lab.inet, changer, v4("raw"), v6("raw"), port=port))
+        yield
 
 
 def run(lab, text, *args):

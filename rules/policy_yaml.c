@@ -12,6 +12,8 @@
  * Unknown and repeated keys, anchors, aliases, tags, further documents and
  * deeper nesting are errors. Each function consumes exactly the node that it
  * is named after, and none calls itself, so depth is bounded by the code.
+ *
+ * Size: one reader of one document; its parts share the stream of events.
  */
 #include <assert.h>
 #include <stdarg.h>

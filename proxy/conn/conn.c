@@ -112,6 +112,8 @@ static void conn_free(struct conn *c)
 
 	if (!c->decided)
 		(void)conn_refuse(c, &nothing, REASON_CLIENT_GONE);
+	if (c->state == CONN_HTTP && http_pipelined(c))
+		http_refuse_pipelined(c);
 	conn_end_leg(c, CLOSE_INTERNAL_ERROR, true);
 	LIST_REMOVE(c, link);
 	(void)set_mask(c, &c->client_ev, c->client_fd, &c->client_mask, 0);

@@ -162,6 +162,10 @@ enum step http_connected(struct conn *c);
 void http_free(struct http_session *h);
 /* True while a request head has begun and is not complete. */
 bool http_holds(const struct conn *c);
+/* True while another request, or some of one, waits behind the one that is being served. */
+bool http_pipelined(const struct conn *c);
+/* Records that one: it is not served, but it was an attempt. */
+void http_refuse_pipelined(struct conn *c);
 /* True when all requests were sent whole, so that upstream may go on with them when we are gone. */
 bool http_delivered(const struct conn *c);
 /* What HTTP waits for, as EV_READ and EV_WRITE. */

@@ -130,11 +130,12 @@ enum step front_step(struct conn *c)
 	if (flow_run(&c->down, c->env->pool, &none) == FLOW_TO_ERROR)
 		return STEP_CLOSE;
 	n = bytes_recv(&c->in, c->client_fd, FRONT_READ, FRONT_HELD_MAX);
-	if (n <= 0 && n != -EAGAIN) {
+	s = look(c);
+	/* What came before the end may be a whole request. */
+	if (s == STEP_WAIT && c->state == CONN_FRONT && n <= 0 && n != -EAGAIN) {
 		(void)conn_refuse(c, &nothing, REASON_CLIENT_GONE);
 		return STEP_CLOSE;
 	}
-	s = look(c);
 	if (s == STEP_WAIT && c->state == CONN_FRONT && clock_mono_us() >= c->deadline_us) {
 		(void)conn_refuse(c, &nothing, REASON_HELLO_TIMEOUT);
 		return STEP_CLOSE;

@@ -69,7 +69,12 @@ void http_interest(const struct conn *c, short *client, short *upstream)
 
 bool http_holds(const struct conn *c)
 {
-	return c->http->phase == PHASE_HEAD && bytes_len(&c->in) > 0;
+	return c->http->phase == PHASE_HEAD && bytes_len(&c->in) > 0 && !flow_pending(&c->down);
+}
+
+bool http_pipelined(const struct conn *c)
+{
+	return c->http->phase == PHASE_EXCHANGE && c->http->req.done && bytes_len(&c->in) > 0;
 }
 
 bool http_delivered(const struct conn *c)
@@ -173,6 +178,11 @@ static bool is_other_host(const struct conn *c, const struct name *host)
 	return (c->door == DOOR_CONNECT || c->door == DOOR_SOCKS5) && c->host.len > 0 && !name_equal(host, &c->host);
 }
 
+static bool is_other_upgrade(const struct http1_head *head)
+{
+	return head->upgrade && !http1_text_is(head->upgrade_to, "websocket");
+}
+
 /* What the request's authority says, beside what may be said at all. REASON_NONE: go on to the policy. */
 static enum reason look_at_host(struct conn *c, const struct http1_head *head, struct name *host,
 				struct conn_seen *seen)
@@ -182,10 +192,13 @@ static enum reason look_at_host(struct conn *c, const struct http1_head *head, s
 
 	if (http1_text_is(head->method, "connect"))
 		return REASON_HTTP_MALFORMED; /* a proxy request, and no proxy was spoken to */
-	if (head->upgrade && !http1_text_is(head->upgrade_to, "websocket"))
+	if (c->http->proxy) {
+		enum reason reason = http_proxy_target(c, head, host, seen);
+
+		return reason == REASON_NONE && is_other_upgrade(head) ? REASON_UPGRADE : reason;
+	}
+	if (is_other_upgrade(head))
 		return REASON_UPGRADE;
-	if (c->http->proxy)
-		return http_proxy_target(c, head, host, seen);
 	if (head->has_port && head->port != c->dst.port)
 		return REASON_HOST_MISMATCH;
 	if (!head->has_host)
@@ -291,8 +304,15 @@ static enum step head_step(struct conn *c)
 		conn_end_leg(c, CLOSE_CLIENT_RESET, true);
 		return STEP_CLOSE;
 	}
-	if (flow_pending(&c->down) && !(http_holds(c) && clock_mono_us() >= c->deadline_us))
+	if (flow_pending(&c->down)) {
+		/* Whatever is answered to the next request goes behind this, so it has its turn only then. */
+		c->http->held_up = true;
 		return STEP_WAIT;
+	}
+	if (c->http->held_up) {
+		c->http->held_up = false;
+		conn_deadline(c, bytes_len(&c->in) > 0 ? (uint64_t)CONN_HELLO_S * US_PER_S : c->env->budget.idle_us);
+	}
 	if (upstream_gone(c)) {
 		conn_end_leg(c, CLOSE_UPSTREAM, false);
 		bytes_free(&c->http->rin);

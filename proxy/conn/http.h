@@ -21,6 +21,7 @@ struct http_session {
 	bool res_final;		  /* the final response head went to the client */
 	bool up_dead;		  /* upstream takes no more of the request */
 	bool websocket;		  /* the request asks for it */
+	bool held_up;		  /* HEAD waited for the client to take the last answer */
 	bool client_fin;	  /* the client ended its side while it awaited the answer */
 	bool client_closes;	  /* the client asked for the connection's end */
 	size_t scanned;		  /* bytes of `in` in which no end of a head was found */

@@ -224,6 +224,15 @@ static enum step run_response(struct conn *c)
 	return STEP_WAIT;
 }
 
+void http_refuse_pipelined(struct conn *c)
+{
+	const struct conn_seen seen = { .proto = PROTO_HTTP };
+
+	if (c->http->proxy)
+		front_reset(c);
+	(void)conn_refuse(c, &seen, REASON_HTTP_MALFORMED);
+}
+
 enum step http_exchange_step(struct conn *c)
 {
 	struct http_session *h = c->http;
@@ -245,13 +254,7 @@ enum step http_exchange_step(struct conn *c)
 		return STEP_AGAIN;
 	}
 	conn_end_leg(c, h->client_closes ? CLOSE_CLIENT : CLOSE_UPSTREAM, false);
-	if (bytes_len(&c->in) > 0 && h->req.done) {
-		/* Behind the connection's last request: it is not served, but it was an attempt. */
-		const struct conn_seen seen = { .proto = PROTO_HTTP };
-
-		if (h->proxy)
-			front_reset(c);
-		(void)conn_refuse(c, &seen, REASON_HTTP_MALFORMED);
-	}
+	if (http_pipelined(c))
+		http_refuse_pipelined(c);
 	return conn_drain(c);
 }

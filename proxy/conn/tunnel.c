@@ -126,6 +126,7 @@ static enum step judge(struct conn *c, bool at_end)
 			return http_begin(c);
 		}
 		what = line == PARSE_MORE ? HELLO_MORE : HELLO_OTHER;
+		hello.seen.proto = PROTO_ANY; /* it only began like HTTP */
 	}
 	switch (what) {
 	case HELLO_OTHER:

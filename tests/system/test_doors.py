@@ -392,6 +392,52 @@ def test_http_inside_a_tunnel_on_80(lab):
     assert (mismatch["host"], mismatch["connect_host"]) == ("other.test", "ok.test"), result
 
 
+@pytest.mark.parametrize("data", [b"GET /\r\n", b"SSH-2.0-x y\r\n", b"FOO bar\r\nGET / HTTP/1.1\r\nHost: bad.test\r\n\r\n"])
+def test_what_only_begins_like_http_on_80(lab, data):
+    result = run(lab, ["--allow", "ok.test"], """
+        for sock in (connect("ok.test:80")[0], socks("ok.test", 80)[0]):
+            sock.sendall(bytes.fromhex(sys.argv[1]))
+            show(end=fate(sock)[0])
+    """, data.hex())
+    assert result.shown == [{"end": "reset"}] * 2, result
+    assert {record["reason"] for record in result.of("decision", verdict="deny")} == {"not_http"}, result
+    assert all(record["up"] == 0 for record in result.of("close")), result
+
+
+def test_socks_in_one_flight_with_its_end(lab):
+    """Greeting, request and FIN at once: judged by its name, not lost as a client that went away."""
+    result = run(lab, ["--allow", "ok.test"], """
+        for name in ("bad.test", "ok.test"):
+            sock = socket.create_connection((GATE, 1080), TIMEOUT)
+            sock.sendall(b"\\x05\\x01\\x00" + socks_request(name, 443))
+            sock.shutdown(socket.SHUT_WR)
+            fate(sock)
+        show(done=True)
+    """)
+    assert result.one("decision", door="socks5", host="bad.test")["reason"] == "not_allowed", result
+    assert result.of("decision", door="socks5", host="ok.test", verdict="allow"), result
+
+
+def test_next_answer_waits_for_the_last_one(lab):
+    """A client that takes nothing for longer than a head may take: the denial of its second request stays behind the first answer."""
+    result = run(lab, ["--allow", "ok.test"], """
+        socks_ = []
+        for _ in range(8):
+            sock = socket.socket()
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            sock.connect((GATE, 3128))
+            sock.sendall(b"GET http://ok.test/bytes?n=70000 HTTP/1.1\\r\\nHost: ok.test\\r\\n\\r\\n"
+                         b"GET http://bad.test/ HTTP/1.1\\r\\nHost: bad.test\\r\\n\\r\\n")
+            socks_.append(sock)
+        time.sleep(11)  # the client's own pace, beyond the deadline of a head
+        for sock in socks_:
+            stream = sock.makefile("rb")
+            first, second = response(stream), response(stream)
+            show(first=first[0], clean=b"HTTP/1.1" not in first[2], length=len(first[2]), second=second[0])
+    """)
+    assert result.shown == [{"first": 200, "clean": True, "length": 70000, "second": 403}] * 8, result
+
+
 def test_any_bytes_and_server_first(lab):
     """A port of a rule's own: the server may speak first; `/tcp`: anything, also on 443."""
     result = run(lab, ["--allow", "raw.test:7/tcp", "--allow", f"raw.test:{PORTS['banner']}"], """

@@ -42,7 +42,6 @@ enum monitor_type {
 	MONITOR_COUNTED,      /* monitor → proxy: `packets` and `bytes`, or `failed` */
 	MONITOR_FINISH,	      /* monitor → proxy: the sandbox is gone, `status` says how; record and exit */
 	MONITOR_ENDED,	      /* proxy → monitor: the end record is written (if it could be); the chain's head */
-	MONITOR_REOPEN,	      /* monitor → proxy, with a descriptor: the log's new file */
 	MONITOR_FINDER,	      /* monitor → proxy, with a socket: whom to ask which process made an attempt */
 };
 

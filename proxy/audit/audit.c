@@ -48,7 +48,7 @@ struct audit *audit_new(const struct audit_config *config)
 		errno = ENOMEM;
 		return NULL;
 	}
-	log_file_open(&a->file, config->fd, false);
+	log_file_open(&a->file, config->fd);
 	return a;
 }
 
@@ -60,13 +60,6 @@ void audit_free(struct audit *a)
 	tally_free(a->tally);
 	chain_free(a->chain);
 	free(a);
-}
-
-void audit_reopen(struct audit *a, int fd)
-{
-	a->file.owned = true;
-	log_file_close(&a->file);
-	log_file_open(&a->file, fd, true);
 }
 
 void audit_head(const struct audit *a, char hex[static 65])

@@ -71,12 +71,6 @@ struct audit_config {
 struct audit *audit_new(const struct audit_config *config);
 void audit_free(struct audit *a);
 
-/*
- * The log's new file after a rotation: takes `fd` and closes the old one, also
- * if that was audit_config.fd. The chain and `seq` go on, so that the files put together verify.
- */
-void audit_reopen(struct audit *a, int fd);
-
 /* `command` NULL-terminated argv; shown cut. Returns 0 or -errno, as every call below. */
 int audit_start(struct audit *a, char *const *command);
 

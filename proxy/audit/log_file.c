@@ -3,7 +3,7 @@
  * Whole lines or nothing.
  *
  * System calls after log_file_open(), for whoever filters them: write, poll,
- * fstat, lseek, ftruncate, fallocate, flock, close; pread in log_file_open().
+ * fstat, lseek, ftruncate, fallocate, flock; pread in log_file_open().
  * Signals SIGPIPE and SIGXFSZ must be ignored by the program.
  */
 #include "proxy/audit/log_file.h"
@@ -53,11 +53,11 @@ static void reserve_ahead(struct log_file *f)
 		f->reserve = false;
 }
 
-void log_file_open(struct log_file *f, int fd, bool owned)
+void log_file_open(struct log_file *f, int fd)
 {
 	struct stat st;
 
-	*f = (struct log_file){ .fd = fd, .owned = owned };
+	*f = (struct log_file){ .fd = fd };
 	f->regular = !fstat(fd, &st) && S_ISREG(st.st_mode);
 	if (!f->regular)
 		return;
@@ -77,8 +77,6 @@ void log_file_close(struct log_file *f)
 			f->reserve = false; /* the space stays allocated */
 		flock(f->fd, LOCK_UN);
 	}
-	if (f->owned)
-		close(f->fd);
 	f->fd = -1;
 }
 

@@ -17,7 +17,6 @@
 
 struct log_file {
 	int fd;
-	bool owned;	 /* close it at the end */
 	bool regular;	 /* a regular file, which can be cut */
 	bool torn;	 /* the last line is incomplete and must be ended before anything else */
 	bool reserve;	 /* the file system can reserve space */
@@ -25,12 +24,12 @@ struct log_file {
 };
 
 /*
- * Begins to write to `fd` (O_APPEND; `owned`: log_file_close() closes it). A
+ * Begins to write to `fd` (O_APPEND; it stays the caller's). A
  * line that an earlier run left incomplete is ended at the first write, where `fd` is open for reading too.
  */
-void log_file_open(struct log_file *f, int fd, bool owned);
+void log_file_open(struct log_file *f, int fd);
 
-/* Gives back the reserved space, and the descriptor where it is owned. */
+/* Gives back the reserved space. */
 void log_file_close(struct log_file *f);
 
 /*

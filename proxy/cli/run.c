@@ -266,7 +266,7 @@ static uint64_t time_limit(const struct job *j)
 
 static int run_roles(struct job *j, struct err *err)
 {
-	struct monitor m = { .timeout_us = time_limit(j), .quiet = j->options.quiet };
+	struct monitor m = { .timeout_us = time_limit(j) };
 	sigset_t taken;
 	int status;
 

@@ -31,9 +31,8 @@ struct monitor {
 	int n_notes;
 	char head[REPORT_HEAD_MAX]; /* of the log's hash chain when the job ended; "" when it is not known */
 	struct tty tty;		    /* saved before the first child was made; closed at the end */
-	bool quiet;
-	int died_of;	  /* out: the signal that ended the command, for netgate to end by too; 0: none */
-	bool died_of_key; /* out: it was typed (Ctrl-C), and meant netgate's whole process group */
+	int died_of;		    /* out: the signal that ended the command, for netgate to end by too; 0: none */
+	bool died_of_key;	    /* out: it was typed (Ctrl-C), and meant netgate's whole process group */
 };
 
 /* The signals that the monitor takes instead of dying; block them before the first child is made. */

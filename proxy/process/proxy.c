@@ -186,10 +186,6 @@ static void on_monitor(evutil_socket_t fd, short what, void *arg)
 		event_base_loopbreak(p->base);
 		return;
 	}
-	if (msg.type == MONITOR_REOPEN && n_fds == 1) {
-		audit_reopen(p->audit, fd_in);
-		return;
-	}
 	if (msg.type == MONITOR_FINDER && n_fds == 1) {
 		attribution_use(p->attribution, fd_in);
 		return;

@@ -36,7 +36,7 @@ TEST_LIBS    := -lcmocka $(NETGATE_LIBS) $(SANDBOX_LIBS)
 
 BASE_SRC    := $(wildcard base/*.c)
 NETGATE_SRC := $(BASE_SRC) $(wildcard rules/*.c) $(wildcard proxy/*/*.c)
-SANDBOX_SRC := $(BASE_SRC) $(wildcard sandbox-net/*.c)
+SANDBOX_SRC := $(BASE_SRC) $(wildcard sandbox-net/*.c sandbox-net/*/*.c)
 UNIT_SRC    := $(wildcard tests/unit/test_*.c)
 FUZZ_SRC    := $(wildcard tests/fuzz/fuzz_*.c)
 

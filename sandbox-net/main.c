@@ -6,9 +6,9 @@
 
 #include "base/err.h"
 #include "base/version.h"
-#include "sandbox-net/options.h"
-#include "sandbox-net/report.h"
-#include "sandbox-net/run.h"
+#include "sandbox-net/caller/options.h"
+#include "sandbox-net/run/report.h"
+#include "sandbox-net/run/run.h"
 
 static int run_main(int argc, char **argv)
 {

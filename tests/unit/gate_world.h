@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "sandbox-net/gate.h"
+#include "sandbox-net/gate/gate.h"
 
 #define CHECK(cond) \
 	do { \

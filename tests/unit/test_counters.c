@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tests of reading a gate's counters, from where the monitor is and from where it must not work.
- * links: sandbox-net/gate.c sandbox-net/netlink.c sandbox-net/netns.c sandbox-net/rules.c sandbox-net/sysctl.c sandbox-net/sockets.c sandbox-net/prove.c sandbox-net/probe.c proxy/process/counters.c proxy/audit/nflog.c tests/unit/gate_world.c base/addr.c base/clock.c base/err.c base/fdpass.c
+ * links: sandbox-net/gate/gate.c sandbox-net/gate/netlink.c sandbox-net/gate/netns.c sandbox-net/gate/rules.c sandbox-net/gate/sysctl.c sandbox-net/gate/sockets.c sandbox-net/gate/prove.c sandbox-net/gate/probe.c proxy/process/counters.c proxy/audit/nflog.c tests/unit/gate_world.c base/addr.c base/clock.c base/err.c base/fdpass.c
  */
 #include "proxy/process/counters.h"
 
@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/fdpass.h"
-#include "sandbox-net/netlink.h"
+#include "sandbox-net/gate/netlink.h"
 #include "tests/unit/gate_world.h"
 
 /* The monitor's place: outside, with the socket but not with the namespaces. */

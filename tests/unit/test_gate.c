@@ -2,9 +2,9 @@
 /*
  * Tests of the gate in real namespaces, as root and as an ordinary user: what S sends
  * arrives where it should, or is refused, counted and logged. Skipped where namespaces can't be made.
- * links: sandbox-net/gate.c sandbox-net/netlink.c sandbox-net/netns.c sandbox-net/rules.c sandbox-net/sysctl.c sandbox-net/sockets.c sandbox-net/prove.c sandbox-net/probe.c proxy/process/counters.c proxy/audit/nflog.c tests/unit/gate_world.c base/addr.c base/clock.c base/err.c base/fdpass.c
+ * links: sandbox-net/gate/gate.c sandbox-net/gate/netlink.c sandbox-net/gate/netns.c sandbox-net/gate/rules.c sandbox-net/gate/sysctl.c sandbox-net/gate/sockets.c sandbox-net/gate/prove.c sandbox-net/gate/probe.c proxy/process/counters.c proxy/audit/nflog.c tests/unit/gate_world.c base/addr.c base/clock.c base/err.c base/fdpass.c
  */
-#include "sandbox-net/gate.h"
+#include "sandbox-net/gate/gate.h"
 
 #include <errno.h>
 #include <net/if.h>

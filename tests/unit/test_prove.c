@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tests of the proof, in real namespaces: it holds for what gate_build() made, and finds anything beside it.
- * links: sandbox-net/gate.c sandbox-net/netlink.c sandbox-net/netns.c sandbox-net/rules.c sandbox-net/sysctl.c sandbox-net/sockets.c sandbox-net/prove.c sandbox-net/probe.c proxy/process/counters.c proxy/audit/nflog.c tests/unit/gate_world.c base/addr.c base/clock.c base/err.c base/fdpass.c
+ * links: sandbox-net/gate/gate.c sandbox-net/gate/netlink.c sandbox-net/gate/netns.c sandbox-net/gate/rules.c sandbox-net/gate/sysctl.c sandbox-net/gate/sockets.c sandbox-net/gate/prove.c sandbox-net/gate/probe.c proxy/process/counters.c proxy/audit/nflog.c tests/unit/gate_world.c base/addr.c base/clock.c base/err.c base/fdpass.c
  */
-#include "sandbox-net/gate.h"
+#include "sandbox-net/gate/gate.h"
 
 #include <linux/rtnetlink.h>
 #include <net/if.h>
@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "sandbox-net/netlink.h"
+#include "sandbox-net/gate/netlink.h"
 #include "tests/unit/gate_world.h"
 
 static const uint8_t nonce[HANDOFF_NONCE] = "0123456789abcde";

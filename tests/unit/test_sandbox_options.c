@@ -2,7 +2,7 @@
 /*
  * The launcher's command line and the command's environment.
  *
- * links: sandbox-net/options.c sandbox-net/environment.c base/err.c
+ * links: sandbox-net/caller/options.c sandbox-net/run/environment.c base/err.c
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "base/err.h"
-#include "sandbox-net/options.h"
-#include "sandbox-net/user.h"
+#include "sandbox-net/caller/options.h"
+#include "sandbox-net/caller/user.h"
 
 static struct options o;
 static struct err err;

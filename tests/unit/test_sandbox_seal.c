@@ -3,7 +3,7 @@
  * The pure part of the sealed file system: the host's mount table, the plan of
  * places, and nsswitch.conf.
  *
- * links: sandbox-net/mount_table.c sandbox-net/seal_plan.c sandbox-net/seal_etc.c base/err.c
+ * links: sandbox-net/seal/mount_table.c sandbox-net/seal/seal_plan.c sandbox-net/seal/seal_etc.c base/err.c
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,9 +16,9 @@
 #include <cmocka.h>
 
 #include "base/err.h"
-#include "sandbox-net/mount_table.h"
-#include "sandbox-net/seal_etc.h"
-#include "sandbox-net/seal_plan.h"
+#include "sandbox-net/seal/mount_table.h"
+#include "sandbox-net/seal/seal_etc.h"
+#include "sandbox-net/seal/seal_plan.h"
 
 static struct err err;
 

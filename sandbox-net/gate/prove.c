@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gate_prove(): reads back, from the kernel, everything that S could send
+ * packets with, and accepts only what gate_build() and the kernel itself put
+ * there. Policy rules of S need no look: they can only choose among tables,
+ * and the routes of all tables are checked.
+ *
+ * Tunnel devices that the kernel puts into every new namespace where their
+ * modules are loaded (sit0, tunl0, …) can't be removed. They are accepted while they are down.
+ */
+#include "sandbox-net/gate/gate.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/if_addr.h>
+#include <linux/if_link.h>
+#include <linux/neighbour.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "sandbox-net/gate/netlink.h"
+#include "sandbox-net/gate/netns.h"
+#include "sandbox-net/gate/probe.h"
+
+#define PROVE_ATTRS 64 /* attribute types looked at */
+
+/* What was found so far. */
+struct prove {
+	struct err *err;
+	uint32_t lo, eth; /* link indexes */
+	unsigned addrs;	  /* of eth0 */
+	unsigned defaults;
+	struct addr gate4, gate6, own4, own6;
+};
+
+struct prove_attrs {
+	const struct nlattr *tb[PROVE_ATTRS];
+};
+
+static int keep_attr(const struct nlattr *attr, void *arg)
+{
+	struct prove_attrs *attrs = arg;
+
+	if (mnl_attr_get_type(attr) < PROVE_ATTRS)
+		attrs->tb[mnl_attr_get_type(attr)] = attr;
+	return MNL_CB_OK;
+}
+
+static struct prove_attrs attrs_of(const struct nlmsghdr *nlh, size_t header)
+{
+	struct prove_attrs attrs = { 0 };
+
+	mnl_attr_parse(nlh, (unsigned)header, keep_attr, &attrs);
+	return attrs;
+}
+
+static uint32_t attr_u32(const struct nlattr *attr)
+{
+	return attr && mnl_attr_get_payload_len(attr) == sizeof(uint32_t) ? mnl_attr_get_u32(attr) : 0;
+}
+
+static bool attr_is(const struct nlattr *attr, const void *value, size_t len)
+{
+	return attr && mnl_attr_get_payload_len(attr) == len && memcmp(mnl_attr_get_payload(attr), value, len) == 0;
+}
+
+/* A string attribute is NUL-terminated. */
+static bool attr_is_text(const struct nlattr *attr, const char *text)
+{
+	return attr_is(attr, text, strlen(text) + 1);
+}
+
+static bool attr_is_addr(const struct nlattr *attr, const struct addr *addr)
+{
+	return attr_is(attr, addr->b, addr_size(addr));
+}
+
+/* An address attribute as text, for a message. */
+static const char *attr_text(const struct nlattr *attr, int family, char buf[static INET6_ADDRSTRLEN])
+{
+	size_t len = family == AF_INET ? 4 : 16;
+
+	if (!attr || mnl_attr_get_payload_len(attr) != len ||
+	    !inet_ntop(family, mnl_attr_get_payload(attr), buf, INET6_ADDRSTRLEN))
+		return "default";
+	return buf;
+}
+
+static int refuse(struct prove *p)
+{
+	(void)p;
+	errno = EPERM;
+	return MNL_CB_ERROR;
+}
+
+static bool is_down_tunnel(const char *name, const struct nlattr *kind, unsigned flags)
+{
+	static const struct {
+		const char *name, *kind;
+	} tunnels[] = {
+		{ "tunl0", "ipip" },	 { "sit0", "sit" },	  { "gre0", "gre" },
+		{ "gretap0", "gretap" }, { "erspan0", "erspan" }, { "ip_vti0", "vti" },
+		{ "ip6tnl0", "ip6tnl" }, { "ip6gre0", "ip6gre" }, { "ip6_vti0", "vti6" },
+	};
+
+	for (size_t i = 0; i < sizeof(tunnels) / sizeof(tunnels[0]); i++)
+		if (strcmp(name, tunnels[i].name) == 0 && attr_is_text(kind, tunnels[i].kind))
+			return !(flags & IFF_UP);
+	return false;
+}
+
+static const struct nlattr *link_kind(const struct nlattr *info)
+{
+	struct prove_attrs attrs = { 0 };
+
+	if (info)
+		mnl_attr_parse_nested(info, keep_attr, &attrs);
+	return attrs.tb[IFLA_INFO_KIND];
+}
+
+static int link_cb(const struct nlmsghdr *nlh, void *arg)
+{
+	static const uint8_t mac[NETLINK_MAC] = { GATE_SANDBOX_MAC_BYTES };
+	const struct ifinfomsg *ifi = mnl_nlmsg_get_payload(nlh);
+	struct prove_attrs a = attrs_of(nlh, sizeof(*ifi));
+	const struct nlattr *kind = link_kind(a.tb[IFLA_LINKINFO]);
+	const char *name = a.tb[IFLA_IFNAME] ? mnl_attr_get_str(a.tb[IFLA_IFNAME]) : "?";
+	struct prove *p = arg;
+
+	if (strcmp(name, "lo") == 0 && ifi->ifi_flags & IFF_LOOPBACK) {
+		p->lo = (uint32_t)ifi->ifi_index;
+		return MNL_CB_OK;
+	}
+	/* IFLA_LINK_NETNSID: its other end is in another namespace. */
+	if (strcmp(name, GATE_SANDBOX_LINK) == 0 && attr_is_text(kind, "veth") &&
+	    attr_is(a.tb[IFLA_ADDRESS], mac, sizeof(mac)) && a.tb[IFLA_LINK_NETNSID]) {
+		p->eth = (uint32_t)ifi->ifi_index;
+		return MNL_CB_OK;
+	}
+	if (is_down_tunnel(name, kind, ifi->ifi_flags))
+		return MNL_CB_OK;
+	err_set(p->err, "it has a link that is not the gate's: %s", name);
+	return refuse(p);
+}
+
+static int addr_cb(const struct nlmsghdr *nlh, void *arg)
+{
+	const struct ifaddrmsg *ifa = mnl_nlmsg_get_payload(nlh);
+	struct prove_attrs a = attrs_of(nlh, sizeof(*ifa));
+	char text[INET6_ADDRSTRLEN];
+	struct prove *p = arg;
+
+	if (ifa->ifa_index == p->lo)
+		return MNL_CB_OK;
+	if (ifa->ifa_index == p->eth &&
+	    attr_is_addr(a.tb[IFA_ADDRESS], ifa->ifa_family == AF_INET ? &p->own4 : &p->own6)) {
+		p->addrs++;
+		return MNL_CB_OK;
+	}
+	err_set(p->err, "it has an address that is not the gate's: %s",
+		attr_text(a.tb[IFA_ADDRESS], ifa->ifa_family, text));
+	return refuse(p);
+}
+
+/* Static is what gate_build() adds; the kernel's own are multicast entries without an address to resolve. */
+static int neigh_cb(const struct nlmsghdr *nlh, void *arg)
+{
+	const struct ndmsg *nd = mnl_nlmsg_get_payload(nlh);
+	struct prove_attrs a = attrs_of(nlh, sizeof(*nd));
+	char text[INET6_ADDRSTRLEN];
+	struct prove *p = arg;
+
+	if ((uint32_t)nd->ndm_ifindex == p->lo || nd->ndm_state == NUD_NOARP)
+		return MNL_CB_OK;
+	if ((uint32_t)nd->ndm_ifindex == p->eth && nd->ndm_state == NUD_PERMANENT &&
+	    attr_is_addr(a.tb[NDA_DST], nd->ndm_family == AF_INET ? &p->gate4 : &p->gate6))
+		return MNL_CB_OK;
+	err_set(p->err, "it has a neighbour that is not the gate: %s", attr_text(a.tb[NDA_DST], nd->ndm_family, text));
+	return refuse(p);
+}
+
+/* Several next hops, a gateway of the other family, a next hop object or an encapsulation: none of them is ours. */
+static bool is_plain_route(const struct prove_attrs *a)
+{
+	return !a->tb[RTA_MULTIPATH] && !a->tb[RTA_VIA] && !a->tb[RTA_NH_ID] && !a->tb[RTA_ENCAP] &&
+	       !a->tb[RTA_ENCAP_TYPE];
+}
+
+/* What the kernel derives from eth0's own addresses. */
+static bool is_kernel_route(const struct rtmsg *rt, const struct prove_attrs *a, uint32_t table)
+{
+	if (rt->rtm_protocol != RTPROT_KERNEL || a->tb[RTA_GATEWAY])
+		return false;
+	if (table == RT_TABLE_LOCAL)
+		return true;
+	return table == RT_TABLE_MAIN && rt->rtm_type == RTN_UNICAST &&
+	       rt->rtm_dst_len == (rt->rtm_family == AF_INET ? GATE_PLEN4 : GATE_PLEN6);
+}
+
+static int route_cb(const struct nlmsghdr *nlh, void *arg)
+{
+	const struct rtmsg *rt = mnl_nlmsg_get_payload(nlh);
+	struct prove_attrs a = attrs_of(nlh, sizeof(*rt));
+	uint32_t oif = attr_u32(a.tb[RTA_OIF]);
+	uint32_t table = a.tb[RTA_TABLE] ? attr_u32(a.tb[RTA_TABLE]) : rt->rtm_table;
+	char text[INET6_ADDRSTRLEN];
+	struct prove *p = arg;
+
+	if (rt->rtm_type == RTN_UNREACHABLE || rt->rtm_type == RTN_BLACKHOLE || rt->rtm_type == RTN_PROHIBIT)
+		return MNL_CB_OK;
+	if (is_plain_route(&a)) {
+		if (oif == p->lo || (oif == p->eth && is_kernel_route(rt, &a, table)))
+			return MNL_CB_OK;
+		if (oif == p->eth && table == RT_TABLE_MAIN && rt->rtm_dst_len == 0 &&
+		    attr_is_addr(a.tb[RTA_GATEWAY], rt->rtm_family == AF_INET ? &p->gate4 : &p->gate6)) {
+			p->defaults++;
+			return MNL_CB_OK;
+		}
+	}
+	err_set(p->err, "it has a route that is not the gate's: %s/%u in table %u",
+		attr_text(a.tb[RTA_DST], rt->rtm_family, text), (unsigned)rt->rtm_dst_len, table);
+	return refuse(p);
+}
+
+/* Dumps one kind of object through `cb`, which has set p->err if it refused. */
+static int dump(struct netlink *nl, struct prove *p, uint16_t type, int family, size_t header, mnl_cb_t cb)
+{
+	struct netlink_request req;
+	int r;
+
+	/* Each of these headers begins with its family. */
+	*(uint8_t *)netlink_begin(&req, type, NLM_F_DUMP, header) = (uint8_t)family;
+	p->err->text[0] = '\0';
+	r = netlink_talk(nl, &req, cb, p);
+	if (r && !p->err->text[0])
+		err_set_errno(p->err, -r, "read its links and routes");
+	return r ? -1 : 0;
+}
+
+static int check_layout(struct prove *p)
+{
+	__attribute__((cleanup(netlink_close))) struct netlink nl = { .fd = -1 };
+	int r = netlink_open(&nl, NETLINK_ROUTE);
+
+	if (r)
+		return err_set_errno(p->err, -r, "netlink socket");
+	if (dump(&nl, p, RTM_GETLINK, AF_UNSPEC, sizeof(struct ifinfomsg), link_cb))
+		return -1;
+	if (!p->lo || !p->eth)
+		return err_set(p->err, "it has no %s", p->lo ? GATE_SANDBOX_LINK : "lo");
+	if (dump(&nl, p, RTM_GETADDR, AF_UNSPEC, sizeof(struct ifaddrmsg), addr_cb) ||
+	    dump(&nl, p, RTM_GETNEIGH, AF_INET, sizeof(struct ndmsg), neigh_cb) ||
+	    dump(&nl, p, RTM_GETNEIGH, AF_INET6, sizeof(struct ndmsg), neigh_cb) ||
+	    dump(&nl, p, RTM_GETROUTE, AF_INET, sizeof(struct rtmsg), route_cb) ||
+	    dump(&nl, p, RTM_GETROUTE, AF_INET6, sizeof(struct rtmsg), route_cb))
+		return -1;
+	if (p->addrs != 2 || p->defaults != 2)
+		return err_set(p->err, "it has %u of its 2 addresses and %u of its 2 default routes", p->addrs,
+			       p->defaults);
+	return 0;
+}
+
+struct prove_job {
+	int s_netns;
+	const uint8_t *nonce;
+};
+
+static int prove(void *arg, int *fds, struct err *err)
+{
+	const struct prove_job *job = arg;
+	struct prove p = { .err = err };
+
+	(void)fds;
+	if (addr_parse(GATE_ADDR4, strlen(GATE_ADDR4), &p.gate4) ||
+	    addr_parse(GATE_ADDR6, strlen(GATE_ADDR6), &p.gate6) ||
+	    addr_parse(GATE_SANDBOX4, strlen(GATE_SANDBOX4), &p.own4) ||
+	    addr_parse(GATE_SANDBOX6, strlen(GATE_SANDBOX6), &p.own6))
+		return err_set(err, "the gate's layout is not made of addresses");
+	if (netns_enter(job->s_netns, err))
+		return -1;
+	if (check_layout(&p))
+		return err_wrap(err, "the sandbox's only way out must be the gate, but");
+	return probe_gate(job->nonce, err);
+}
+
+int gate_prove(int s_netns, const uint8_t nonce[HANDOFF_NONCE], struct err *err)
+{
+	struct prove_job job = { .s_netns = s_netns, .nonce = nonce };
+
+	return netns_run(prove, &job, NULL, 0, err);
+}

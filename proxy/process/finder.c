@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/fds.h"
 #include "proxy/process/sockdiag.h"
 
 #define FINDER_NAME  "netgate-finder" /* at most 15 bytes: what ps shows */
@@ -41,29 +42,18 @@ static bool die_with(pid_t parent)
 	return prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 && getppid() == parent;
 }
 
-static int by_number(const void *a, const void *b)
-{
-	return *(const int *)a - *(const int *)b;
-}
-
 /* Standard streams to /dev/null, and nothing else open but these. */
 static bool keep_only(int *fds, size_t n)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	unsigned next = 3;
 
 	for (int i = 0; i < 3; i++)
 		if (null < 0 || dup2(null, i) < 0)
 			return false;
-	qsort(fds, n, sizeof(*fds), by_number);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++)
 		if (fds[i] < 3)
 			return false;
-		if ((unsigned)fds[i] > next)
-			close_range(next, (unsigned)fds[i] - 1, 0);
-		next = (unsigned)fds[i] + 1;
-	}
-	close_range(next, ~0u, 0);
+	fds_keep_only(fds, n);
 	return true;
 }
 

@@ -146,6 +146,10 @@ system: all ## tests of the whole programs (root or sudo), e.g. make system PYTE
 	$(Q)$(SUDO) env BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m pytest -c tests/pytest.ini \
 		tests/system $(wildcard tests/lint) $(PYTEST)
 
+.PHONY: attack
+attack: all ## attempts to get past the gate (root or sudo); PYTEST=--write-table brings the table in docs up to date
+	$(Q)$(SUDO) env BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m pytest -c tests/pytest.ini tests/attack $(PYTEST)
+
 .PHONY: test
 test: ## everything that CI runs, after installing what is missing
 	@$(MAKE) --no-print-directory deps
@@ -155,6 +159,7 @@ test: ## everything that CI runs, after installing what is missing
 	@$(MAKE) --no-print-directory unit
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=5
 	@$(MAKE) --no-print-directory system
+	@$(MAKE) --no-print-directory attack
 
 .PHONY: demo
 demo: ## the 60-second answer to "what does this do", on an internet of its own (root or sudo)

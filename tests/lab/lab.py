@@ -193,9 +193,13 @@ class Lab:
         self.web.listen(self.inet, *both, port=443, tls=True)
         self.web.listen(self.inet, v4("web"), port=8080)
         self.web.listen(self.inet, v4("web"), port=8443, tls=True)
-        self.metadata = self._own(Web(self._loop, self.ca))
+        self.metadata = self.new_web()
         self.metadata.listen(self.inet, METADATA, port=80)
         self.metadata.files["/latest/meta-data/"] = b"iam/security-credentials/\n"
+
+    def new_web(self):
+        """Another web server, with a memory of its own."""
+        return self._own(Web(self._loop, self.ca))
 
     def _start_raw(self):
         self.raw = self._own(Raw(self._loop))

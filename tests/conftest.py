@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One lab for the whole run; each test begins with empty memories of the lab's servers."""
+"""For tests of whole programs: one lab for the whole run; each test begins with empty memories of the lab's servers."""
 
 import pytest
 

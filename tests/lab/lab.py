@@ -34,6 +34,7 @@ NET4, NET6 = "203.0.114", "2a0f:1ab:0"
 HOSTS = {"dns": 53, "web": 80, "h2": 81, "raw": 90, "ssh": 22, "other": 85}
 UDP_ECHO = 5000  # the port of "raw" that sends datagrams back
 DEAD = 66  # routed to the internet, and nothing there answers
+MORE_HOSTS = range(100, 256, 4)  # of these numbers are the networks of the hosts that tests add
 METADATA = "169.254.169.254"
 PRIVATE = "10.77.0.1"  # of the internet's side, with an echo service
 
@@ -65,7 +66,7 @@ class Host:
     """A machine on which netgate runs: a network namespace and mount namespaces that differ in resolv.conf."""
 
     def __init__(self, lab, name, number, ipv6):
-        self.lab, self.name = lab, name
+        self.lab, self.name, self.number = lab, name, number
         self.net = NetNS()
         self._mounts = {}
         here, there = f"{NET4}.{number + 2}", f"{NET4}.{number + 1}"
@@ -79,6 +80,7 @@ class Host:
                     f"route add default via {there}")
         if ipv6:
             self._add_ipv6(number)
+        lab.hosts.append(self)
 
     def _add_ipv6(self, number):
         here, there = f"{NET6}:1::{number + 2:x}", f"{NET6}:1::{number + 1:x}"
@@ -88,24 +90,25 @@ class Host:
                     f"neigh replace {there} lladdr 02:00:00:00:01:{number + 1:02x} nud permanent dev eth0",
                     f"route add ::/0 via {there}")
 
-    def mounts(self, resolv=None, tmpfs=None):
-        """The mount namespace with this resolv.conf (the default names the lab's server) and these tmpfs, {target: size}."""
+    def mounts(self, resolv=None, tmpfs=None, without=()):
+        """The mount namespace with this resolv.conf (the default names the lab's server) and these tmpfs, {target: size}.
+
+        `without`: mount points that are not mounted there.
+        """
         resolv = resolv or f"nameserver {v4('dns')}\n"
-        key = (resolv, str(tmpfs))
+        key = (resolv, str(tmpfs), tuple(without))
         if key not in self._mounts:
             path = os.path.join(self.lab.folder, f"resolv.conf.{self.name}.{len(self._mounts)}")
             with open(path, "w") as out:
                 out.write(resolv)
-            self._mounts[key] = MountNS({"/etc/resolv.conf": path}, tmpfs)
+            self._mounts[key] = MountNS({"/etc/resolv.conf": path}, tmpfs, without)
         return self._mounts[key]
 
     def command(self, argv, user=None, mounts=None, cwd=None):
         """The words that run `argv` on this host; with subprocess's own `cwd` the directory would be one of another mount."""
         command = ["nsenter", f"--net={self.net.path}", f"--mount={(mounts or self.mounts()).path}",
                    f"--wdns={cwd or self.lab.folder}"]
-        if user:
-            command += ["setpriv", f"--reuid={user.uid}", f"--regid={user.gid}", "--init-groups", "--"]
-        return command + list(argv)
+        return command + (user.become if user else []) + list(argv)
 
     def mount_table(self):
         """What is mounted on this host."""
@@ -115,6 +118,9 @@ class Host:
         return sorted(line.split()[4] for line in shown.stdout.splitlines())
 
     def close(self):
+        """Takes the cable away at once; the kernel may keep a namespace for a while that nobody is in any more."""
+        self.lab.hosts.remove(self)
+        self.lab.inet.ip(f"link del {self.name}")
         for mounts in self._mounts.values():
             mounts.close()
         self.net.close()
@@ -125,6 +131,7 @@ class Lab:
         if os.geteuid() != 0:
             raise PermissionError("the lab needs root: it makes network namespaces")
         self._closers = []
+        self.hosts = []
         self._counter = itertools.count()
         self.build = build or os.path.join(TOP, os.environ.get("BUILD", "build"))
         _sweep()
@@ -207,6 +214,11 @@ class Lab:
             self.raw.listen(self.inet, getattr(self.raw, service), v4("raw"), v6("raw"), port=port)
         self.raw.listen(self.inet, self.raw.echo, PRIVATE, port=PORTS["echo"])
         self.raw.listen_udp(self.inet, v4("raw"), v6("raw"), port=UDP_ECHO)
+
+    def add_host(self, name):
+        """One more dual-stack host for a test that changes a host; the caller closes it. `name`: 15 characters at most."""
+        taken = {host.number for host in self.hosts}
+        return Host(self, name, next(number for number in MORE_HOSTS if number not in taken), True)
 
     def start_ssh(self):
         """An SSH server at ssh.test; made when first asked for."""

@@ -95,23 +95,25 @@ class NetNS:
 
 
 class MountNS:
-    """A private copy of this process's mount namespace with some files bound over others, and some tmpfs."""
+    """A private copy of this process's mount namespace with some files bound over others, some tmpfs, and without some mounts."""
 
-    def __init__(self, binds, tmpfs=None):
-        """`binds`: {target: source}; `tmpfs`: {target: size}."""
+    def __init__(self, binds, tmpfs=None, without=()):
+        """`binds`: {target: source}; `tmpfs`: {target: size}; `without`: mount points."""
         self.fd = -1
         self._error = None
-        thread = threading.Thread(target=self._build, args=(binds, tmpfs or {}))
+        thread = threading.Thread(target=self._build, args=(binds, tmpfs or {}, without))
         thread.start()
         thread.join()
         if self._error:
             raise self._error
 
-    def _build(self, binds, tmpfs):
+    def _build(self, binds, tmpfs, without):
         # A throw-away thread: after unshare(CLONE_FS) its working directory is its own, and it ends here.
         try:
             unshare(CLONE_FS | CLONE_NEWNS)
             mount("none", "/", MS_REC | MS_PRIVATE)
+            for target in without:
+                _check(libc.umount2(os.fsencode(target), 0), f"umount {target}")
             for target, source in binds.items():
                 mount(source, target, MS_BIND)
             for target, size in tmpfs.items():

@@ -30,5 +30,10 @@ class User:
         entry = pwd.getpwnam(self.name)
         self.uid, self.gid, self.home = entry.pw_uid, entry.pw_gid, entry.pw_dir
 
+    @property
+    def become(self):
+        """The words before a command that root runs as this user."""
+        return ["setpriv", f"--reuid={self.uid}", f"--regid={self.gid}", "--init-groups", "--"]
+
     def close(self):
         _remove(self.name)

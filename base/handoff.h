@@ -32,6 +32,7 @@ enum handoff_fd {
 	HANDOFF_UDP6,  /* the same for IPv6 */
 	HANDOFF_NFLOG, /* bound to GATE_NFLOG_GROUP, copy mode and NFULNL_CFG_F_SEQ set */
 	HANDOFF_NFT,   /* NETLINK_NETFILTER: through it the monitor reads G's counters (see report.h) */
+	HANDOFF_LINK,  /* NETLINK_ROUTE, hears of the links of G (RTNLGRP_LINK) */
 	HANDOFF_FDS
 };
 

@@ -16,7 +16,7 @@
 #include "base/handoff.h"
 
 #define REPORT_TEXT_MAX 480
-#define REPORT_HEAD_MAX 68 /* 64 hex digits and NULs, so that the message has no padding */
+#define REPORT_HEAD_MAX 72 /* 64 hex digits and NULs, so that the message has no padding */
 
 enum report_type {
 	REPORT_NOTE = 1, /* text: something the summary must say (such as "AF_UNIX is refused: …") */
@@ -40,15 +40,37 @@ struct report_msg {
 enum monitor_type {
 	MONITOR_COUNTERS = 1, /* proxy → monitor, with the HANDOFF_NFT socket: read G's counters, please */
 	MONITOR_COUNTED,      /* monitor → proxy: `packets` and `bytes`, or `failed` */
-	MONITOR_FINISH,	      /* monitor → proxy: the sandbox is gone, `status` says how; record and exit */
-	MONITOR_ENDED,	      /* proxy → monitor: the end record is written (if it could be); the chain's head */
-	MONITOR_FINDER,	      /* monitor → proxy, with a socket: whom to ask which process made an attempt */
+	MONITOR_FINISH,	   /* monitor → proxy: the sandbox is gone, `status` and `ended` say how; record and exit */
+	MONITOR_ENDED,	   /* proxy → monitor: the end record is written (if it could be); the chain's head */
+	MONITOR_FINDER,	   /* monitor → proxy, with a socket: whom to ask which process made an attempt */
+	MONITOR_LINK_GONE, /* proxy → monitor: the attached sandbox has no link to the gate any more */
+};
+
+/* Why the gate of an attached sandbox ends: the word in its record. */
+/* clang-format off */
+#define MONITOR_ENDS \
+	X(SANDBOX_GONE, "sandbox_gone") /* its network namespace is gone */ \
+	X(LINK_DELETED, "link_deleted") /* somebody in it took eth0 away */ \
+	X(DETACHED, "detached") /* sandbox-net detach */ \
+	X(TIME_LIMIT, "time_limit") \
+	X(STOPPED, "stopped") /* netgate was told to end */ \
+	X(ATTACH_FAILED, "attach_failed") /* sandbox-net found something wrong after the gate was there */ \
+	X(KILLED, "killed") /* the process that kept the gate is gone */
+/* clang-format on */
+
+enum monitor_end {
+	MONITOR_END_COMMAND, /* a command was run, and is over: no word */
+#define X(id, word) MONITOR_END_##id,
+	MONITOR_ENDS
+#undef X
+		MONITOR_END_COUNT
 };
 
 struct monitor_msg {
 	uint32_t type;
 	uint32_t failed;	    /* MONITOR_COUNTED: the counters could not be read */
 	int32_t status;		    /* MONITOR_FINISH: wait status of the command (waitpid(2)); -1: not known */
+	uint32_t ended;		    /* MONITOR_FINISH: enum monitor_end */
 	char head[REPORT_HEAD_MAX]; /* MONITOR_ENDED: SHA-256 in hex, NUL-terminated */
 	uint64_t packets[GATE_COUNTER_COUNT];
 	uint64_t bytes[GATE_COUNTER_COUNT];

@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/version.h"
+#include "sandbox-net/attach/attach.h"
 #include "sandbox-net/caller/options.h"
 #include "sandbox-net/run/report.h"
 #include "sandbox-net/run/run.h"
@@ -33,7 +34,10 @@ static const struct subcommand {
 	int (*main)(int argc, char **argv);
 	const char *summary;
 } subcommands[] = {
-	{ "run", run_main, "run a command in a sandbox whose only way out is a gate" },
+	{ "run", run_main, "run a command in a sandbox whose only way out is a gate (netgate does it)" },
+	{ "attach", attach_main, "give a sandbox that exists a gate, as its only network" },
+	{ "detach", detach_main, "take the gate of a sandbox away" },
+	{ "ls", list_main, "which jobs wait for sandboxes, and what is attached to them" },
 };
 
 static void print_help(FILE *to)
@@ -42,6 +46,7 @@ static void print_help(FILE *to)
 		    "\n"
 		    "The launcher of netgate: builds the sandbox and its gate, and hands the gate to the\n"
 		    "proxy. To run something, call netgate:  netgate --allow HOST -- COMMAND\n"
+		    "To connect a container or another sandbox:  sandbox-net attach\n"
 		    "\n");
 	for (size_t i = 0; i < sizeof(subcommands) / sizeof(*subcommands); i++)
 		fprintf(to, "  %-8s %s\n", subcommands[i].name, subcommands[i].summary);

@@ -20,11 +20,11 @@
 /* Worst case: five bytes of JSON for one of input, a cut mark for each string, keys and numbers. */
 #define ESCAPED(max) (5 * (max) + 24)
 
-static_assert(RECORD_MAX >= ESCAPED(RECORD_JOB_MAX) + ESCAPED(RECORD_RAW_MAX) + ESCAPED(RECORD_METHOD_MAX) +
+static_assert(RECORD_MAX >= 2 * ESCAPED(RECORD_JOB_MAX) + ESCAPED(RECORD_RAW_MAX) + ESCAPED(RECORD_METHOD_MAX) +
 				    ESCAPED(RECORD_PATH_MAX) + 2 * ESCAPED(RECORD_WORD_MAX) + ESCAPED(256) +
 				    NAME_FROM_COUNT * (NAME_LEN_MAX + 24) + 1024,
 	      "the longest decision fits");
-static_assert(RECORD_MAX >= ESCAPED(RECORD_JOB_MAX) + ESCAPED(RECORD_COMMAND_MAX) + 3 * RECORD_ARGS_MAX +
+static_assert(RECORD_MAX >= 2 * ESCAPED(RECORD_JOB_MAX) + ESCAPED(RECORD_COMMAND_MAX) + 3 * RECORD_ARGS_MAX +
 				    ESCAPED(RECORD_WORD_MAX) + 768,
 	      "the longest start fits");
 
@@ -36,6 +36,7 @@ struct audit *audit_new(const struct audit_config *config)
 		return NULL;
 	a->verbose_fd = config->verbose_fd;
 	a->job = config->job;
+	a->sandbox = config->sandbox;
 	a->policy = config->policy;
 	a->uid = getuid();
 	uname(&a->uts);
@@ -76,6 +77,8 @@ static void begin_line(const struct audit *a, struct json *j, const char *type)
 	json_u64(j, "seq", a->seq + 1);
 	json_text(j, "time", clock_wall(time));
 	json_bytes(j, "job", a->job, strlen(a->job), RECORD_JOB_MAX);
+	if (a->sandbox)
+		json_bytes(j, "sandbox", a->sandbox, strlen(a->sandbox), RECORD_JOB_MAX);
 	json_text(j, "type", type);
 }
 

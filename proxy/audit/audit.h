@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "base/addr.h"
 #include "rules/match.h"
@@ -60,6 +61,7 @@ struct audit_config {
 	int fd;			     /* the log; stays the caller's. O_APPEND; O_RDWR for a file, see log_file.h */
 	int verbose_fd;		     /* a line an attempt, or -1 */
 	const char *job;	     /* borrowed, outlives the audit */
+	const char *sandbox;	     /* the name of an attached sandbox; NULL: a command is run. Borrowed likewise */
 	const struct policy *policy; /* for rule labels; borrowed, outlives the audit */
 };
 
@@ -73,6 +75,18 @@ void audit_free(struct audit *a);
 
 /* `command` NULL-terminated argv; shown cut. Returns 0 or -errno, as every call below. */
 int audit_start(struct audit *a, char *const *command);
+
+/* How a sandbox was attached. Texts are borrowed; lists end in NULL. */
+struct audit_attached {
+	const char *to;	       /* "docker web" */
+	uint64_t netns;	       /* the number of its network namespace, as in /proc/PID/ns/net */
+	pid_t pid;	       /* a process in it; 0: not known */
+	char *const *accepted; /* risks, a word each */
+	char *const *notes;    /* what was found, a sentence each */
+};
+
+/* In place of audit_start(), for a sandbox that was there already. */
+int audit_start_attached(struct audit *a, const struct audit_attached *s);
 
 struct audit_decision {
 	uint64_t conn; /* 0: belongs to no connection (a DNS query over UDP) */
@@ -126,10 +140,11 @@ struct audit_drop {
 int audit_drop(struct audit *a, const struct audit_drop *d);
 
 struct audit_end {
-	int wait_status;  /* of the command, as waitpid(2) gives it; -1: not known */
-	uint64_t syns;	  /* initial SYNs that G counted */
-	uint64_t accepts; /* connections accepted */
-	bool counted;	  /* false: G's counters could not be read, `syns` means nothing */
+	int wait_status;   /* of the command, as waitpid(2) gives it; -1: not known */
+	const char *ended; /* of an attached sandbox: why, in a word; else NULL */
+	uint64_t syns;	   /* initial SYNs that G counted */
+	uint64_t accepts;  /* connections accepted */
+	bool counted;	   /* false: G's counters could not be read, `syns` means nothing */
 };
 
 /* The last record: totals and the chain's head. */

@@ -24,6 +24,8 @@ struct tally;
 #define RECORD_DETAIL_MAX  128
 #define RECORD_COMMAND_MAX 2048 /* of all arguments together */
 #define RECORD_ARGS_MAX	   64
+#define RECORD_TO_MAX	   256
+#define RECORD_NOTES_MAX   1024 /* of all notes together */
 
 #define RECORD_MAX 12288 /* longest line with its line feed */
 
@@ -39,7 +41,7 @@ struct audit_totals {
 struct audit {
 	struct log_file file;
 	int verbose_fd;
-	const char *job;
+	const char *job, *sandbox;
 	const struct policy *policy;
 	struct chain *chain;
 	uint8_t head[CHAIN_LEN];

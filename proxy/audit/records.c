@@ -55,21 +55,44 @@ static void put_detail(struct json *j, const char *detail)
 		json_bytes(j, "detail", detail, strlen(detail), RECORD_DETAIL_MAX);
 }
 
-int audit_start(struct audit *a, char *const *command)
+/* A start record with the members that each has. */
+static void begin_start(struct audit *a, struct record *r)
 {
 	char digest[POLICY_DIGEST_STRLEN];
-	struct record r;
 
 	a->begun_us = clock_mono_us();
-	record_begin(a, &r, "start");
-	json_text(&r.json, "netgate", NETGATE_VERSION);
-	put_word(&r.json, "kernel", a->uts.release);
-	json_u64(&r.json, "pid", (uint64_t)getpid());
-	json_u64(&r.json, "uid", a->uid);
-	json_text(&r.json, "mode", policy_is_audit(a->policy) ? "audit" : "enforce");
-	json_text(&r.json, "policy", policy_digest(a->policy, digest));
-	json_u64(&r.json, "rules", policy_size(a->policy));
+	record_begin(a, r, "start");
+	json_text(&r->json, "netgate", NETGATE_VERSION);
+	put_word(&r->json, "kernel", a->uts.release);
+	json_u64(&r->json, "pid", (uint64_t)getpid());
+	json_u64(&r->json, "uid", a->uid);
+	json_text(&r->json, "mode", policy_is_audit(a->policy) ? "audit" : "enforce");
+	json_text(&r->json, "policy", policy_digest(a->policy, digest));
+	json_u64(&r->json, "rules", policy_size(a->policy));
+}
+
+int audit_start(struct audit *a, char *const *command)
+{
+	struct record r;
+
+	begin_start(a, &r);
 	json_texts(&r.json, "command", command, RECORD_ARGS_MAX, RECORD_COMMAND_MAX);
+	return record_write(a, &r);
+}
+
+int audit_start_attached(struct audit *a, const struct audit_attached *s)
+{
+	struct record r;
+
+	begin_start(a, &r);
+	json_bytes(&r.json, "attached", s->to, strlen(s->to), RECORD_TO_MAX);
+	json_u64(&r.json, "netns", s->netns);
+	if (s->pid)
+		json_u64(&r.json, "host_pid", (uint64_t)s->pid);
+	if (s->accepted[0])
+		json_texts(&r.json, "accepted", s->accepted, RECORD_ARGS_MAX, RECORD_NOTES_MAX);
+	if (s->notes[0])
+		json_texts(&r.json, "notes", s->notes, RECORD_ARGS_MAX, RECORD_NOTES_MAX);
 	return record_write(a, &r);
 }
 
@@ -257,6 +280,8 @@ int audit_end(struct audit *a, const struct audit_end *e)
 		json_u64(&r.json, "exit", (uint64_t)WEXITSTATUS(e->wait_status));
 	if (e->wait_status != -1 && WIFSIGNALED(e->wait_status))
 		json_u64(&r.json, "signal", (uint64_t)WTERMSIG(e->wait_status));
+	if (e->ended)
+		json_text(&r.json, "ended", e->ended);
 	json_u64(&r.json, "ms", (clock_mono_us() - a->begun_us) / 1000);
 	json_u64(&r.json, "connections", t->connections);
 	json_u64(&r.json, "allowed", t->allowed);

@@ -2,7 +2,7 @@
 /*
  * Verification of a log. Each run is a small state: the head of its chain so
  * far and the sequence number of its last record. A line moves the run of its
- * job; at `end` the head that the record carries must be the one computed. A
+ * job and sandbox; at `end` the head that the record carries must be the one computed. A
  * broken run is reported once, and its further lines are passed over until the job's next start.
  */
 #include "proxy/audit/verify.h"
@@ -25,6 +25,7 @@
 
 struct run {
 	char job[JOB_MAX];
+	char sandbox[JOB_MAX]; /* "": a command was run */
 	char began[TIME_MAX];
 	bool broken;
 	uint64_t first_line, last_line; /* of the log */
@@ -49,7 +50,7 @@ struct verifier {
 struct parsed {
 	json_t *object;
 	uint64_t seq;
-	const char *job, *type;
+	const char *job, *sandbox, *type;
 };
 
 /* Text of the log for a terminal. */
@@ -58,24 +59,31 @@ static const char *shown(const char *text, char buf[static SHOW_CAP(JOB_MAX)])
 	return show_bytes(buf, text, strlen(text), JOB_MAX);
 }
 
+/* "job NAME", or "job NAME, sandbox NAME". */
+static void print_whose(struct verifier *v, const struct run *run, const char *state)
+{
+	char text[SHOW_CAP(JOB_MAX)];
+
+	fprintf(v->out, "%-10s  job %s", state, shown(run->job, text));
+	if (run->sandbox[0])
+		fprintf(v->out, ", sandbox %s", shown(run->sandbox, text));
+}
+
 static void report_run(struct verifier *v, const struct run *run, const char *state, const char *rest)
 {
-	char job[SHOW_CAP(JOB_MAX)], began[SHOW_CAP(JOB_MAX)], head[CHAIN_HEX];
+	char began[SHOW_CAP(JOB_MAX)], head[CHAIN_HEX];
 
 	chain_hex(run->head, head);
-	fprintf(v->out,
-		"%-10s  job %s of %s: lines %" PRIu64 " to %" PRIu64 ", %" PRIu64 " records%s\n            head %s\n",
-		state, shown(run->job, job), shown(run->began, began), run->first_line, run->last_line, run->seq, rest,
-		head);
+	print_whose(v, run, state);
+	fprintf(v->out, " of %s: lines %" PRIu64 " to %" PRIu64 ", %" PRIu64 " records%s\n            head %s\n",
+		shown(run->began, began), run->first_line, run->last_line, run->seq, rest, head);
 }
 
 /* Reports a run that contradicts itself at the present line. */
-static void report_broken(struct verifier *v, const char *job_text, const char *what)
+static void report_broken(struct verifier *v, const struct run *run, const char *what)
 {
-	char job[SHOW_CAP(JOB_MAX)];
-
-	shown(job_text, job);
-	fprintf(v->out, "%-10s  job %s: line %" PRIu64 ": %s\n", "BROKEN", job, v->line_no, what);
+	print_whose(v, run, "BROKEN");
+	fprintf(v->out, ": line %" PRIu64 ": %s\n", v->line_no, what);
 	v->broken++;
 }
 
@@ -85,10 +93,10 @@ static void report_strange(struct verifier *v, const char *what)
 	v->strange++;
 }
 
-static struct run *find_run(struct verifier *v, const char *job)
+static struct run *find_run(struct verifier *v, const struct parsed *p)
 {
 	for (size_t i = 0; i < v->n_runs; i++)
-		if (!strcmp(v->runs[i].job, job))
+		if (!strcmp(v->runs[i].job, p->job) && !strcmp(v->runs[i].sandbox, p->sandbox))
 			return &v->runs[i];
 	return NULL;
 }
@@ -106,11 +114,11 @@ static void report_unfinished(struct verifier *v, const struct run *run)
 	v->unfinished++;
 }
 
-/* A run that begins at the present line; in the place of the job's former run, if there is one. NULL when there are too many. */
+/* A run that begins at the present line; in the place of its former run, if there is one. NULL when there are too many. */
 static struct run *place_run(struct verifier *v, const struct parsed *p)
 {
 	const char *began = json_string_value(json_object_get(p->object, "time"));
-	struct run *run = find_run(v, p->job);
+	struct run *run = find_run(v, p);
 
 	if (!run && v->n_runs == VERIFY_RUNS_MAX) {
 		err_set(v->err, "more than %d unfinished runs at line %" PRIu64, VERIFY_RUNS_MAX, v->line_no);
@@ -120,6 +128,7 @@ static struct run *place_run(struct verifier *v, const struct parsed *p)
 		run = &v->runs[v->n_runs++];
 	*run = (struct run){ .first_line = v->line_no };
 	snprintf(run->job, sizeof(run->job), "%s", p->job);
+	snprintf(run->sandbox, sizeof(run->sandbox), "%s", p->sandbox);
 	snprintf(run->began, sizeof(run->began), "%s", began ? began : "?");
 	if (!chain_begin(v->chain, run->head))
 		return run;
@@ -151,14 +160,14 @@ static void look_for_head(struct verifier *v, const struct run *run)
 static void break_run(struct verifier *v, struct run *run, const char *what)
 {
 	run->broken = true;
-	report_broken(v, run->job, what);
+	report_broken(v, run, what);
 }
 
 /* The run that a record belongs to: a start begins it, anything else must follow one. NULL is an error. */
 static struct run *run_of(struct verifier *v, const struct parsed *p)
 {
 	bool starts = !strcmp(p->type, "start");
-	struct run *run = find_run(v, p->job);
+	struct run *run = find_run(v, p);
 
 	if (run && starts)
 		report_unfinished(v, run);
@@ -213,14 +222,17 @@ static int take_record(struct verifier *v, const struct parsed *p, const char *l
 
 static bool parse_record(const char *line, size_t len, struct parsed *p)
 {
-	json_t *seq;
+	json_t *seq, *sandbox;
 
 	p->object = json_loadb(line, len, JSON_REJECT_DUPLICATES, NULL);
+	sandbox = json_object_get(p->object, "sandbox");
+	p->sandbox = sandbox ? json_string_value(sandbox) : "";
 	seq = json_object_get(p->object, "seq");
 	p->job = json_string_value(json_object_get(p->object, "job"));
 	p->type = json_string_value(json_object_get(p->object, "type"));
 	if (json_integer_value(json_object_get(p->object, "v")) != 1 || !json_is_integer(seq) ||
-	    json_integer_value(seq) < 1 || !p->job || strlen(p->job) >= JOB_MAX || !p->type)
+	    json_integer_value(seq) < 1 || !p->job || strlen(p->job) >= JOB_MAX || !p->type || !p->sandbox ||
+	    strlen(p->sandbox) >= JOB_MAX)
 		return false;
 	p->seq = (uint64_t)json_integer_value(seq);
 	return true;

@@ -24,8 +24,8 @@ enum verify_result {
 
 /*
  * Reads `in` to its end and writes a line for each run to `out`. Runs of
- * different jobs may be mixed in one log; a `start` of the same job begins a
- * new run. With `job`, other jobs are left out. With `head` (64 hex digits,
+ * different jobs and sandboxes may be mixed in one log; a `start` of the same
+ * job and sandbox begins a new run. With `job`, other jobs are left out. With `head` (64 hex digits,
  * any case), some run must have had this head: that proves all of it up to that line.
  * What is broken is said in `out`; `err` is set when the result is VERIFY_ERROR.
  */

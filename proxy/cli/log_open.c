@@ -148,6 +148,25 @@ int log_open(const char *log, const char *job, struct log_place *place, struct e
 	return open_file(place, 0) < 0 ? open_failed(log, place, err) : 0;
 }
 
+int log_split(struct log_place *place, struct err *err)
+{
+	char path[64];
+	struct stat st;
+	int fd;
+
+	if (fstat(place->fd, &st) < 0)
+		return err_set_errno(err, errno, "the log");
+	if (!S_ISREG(st.st_mode))
+		return 0;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", place->fd);
+	fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0)
+		return err_set_errno(err, errno, "cannot open the log %s once more", place->path);
+	close(place->fd);
+	place->fd = fd;
+	return 0;
+}
+
 bool log_is_worth_reading(const struct log_place *place)
 {
 	struct stat st;

@@ -23,6 +23,12 @@ struct log_place {
  */
 int log_open(const char *log, const char *job, struct log_place *place, struct err *err);
 
+/*
+ * Gives this process a description of its own of the log, where it is a file: writers that were forked from one another would share
+ * its lock and offset, by which each knows whether it writes alone (log_file.h). Returns 0 or -1.
+ */
+int log_split(struct log_place *place, struct err *err);
+
 /* True when there is something in it to be read later: not in an empty file, nor in a device. */
 bool log_is_worth_reading(const struct log_place *place);
 

@@ -2,16 +2,16 @@
 /* See the header. Options end at the first word that is none, or at "--". */
 #include "proxy/cli/options.h"
 
-#include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/attach.h"
+#include "base/digits.h"
 #include "base/err.h"
 #include "proxy/cli/suggest.h"
-
-#define JOB_LEN_MAX 64
 
 enum {
 	OPT_ALLOW = 256,
@@ -33,6 +33,11 @@ enum {
 	OPT_MAX_RATE,
 	OPT_MAX_NAMES,
 	OPT_IDLE,
+	OPT_WAIT, /* these five are of a gate that waits */
+	OPT_KEEP,
+	OPT_DETACH,
+	OPT_PID_FILE,
+	OPT_READY_FD,
 	OPT_QUIET,
 	OPT_VERBOSE,
 	OPT_HELP,
@@ -59,6 +64,11 @@ static const struct option table[] = {
 	{ "max-rate", required_argument, NULL, OPT_MAX_RATE },
 	{ "max-names", required_argument, NULL, OPT_MAX_NAMES },
 	{ "idle", required_argument, NULL, OPT_IDLE },
+	{ "wait", required_argument, NULL, OPT_WAIT },
+	{ "keep", no_argument, NULL, OPT_KEEP },
+	{ "detach", no_argument, NULL, OPT_DETACH },
+	{ "pid-file", required_argument, NULL, OPT_PID_FILE },
+	{ "ready-fd", required_argument, NULL, OPT_READY_FD },
 	{ "quiet", no_argument, NULL, OPT_QUIET },
 	{ "verbose", no_argument, NULL, OPT_VERBOSE },
 	{ "help", no_argument, NULL, OPT_HELP },
@@ -78,14 +88,43 @@ static const struct {
 
 static int check_job(const char *job, struct err *err)
 {
-	size_t len = strlen(job);
+	if (attach_name_ok(job))
+		return 0;
+	return err_set(err, "--job: a name has 1 to %d letters, digits, '-', '_' and '.', and does not begin with '.'",
+		       ATTACH_NAME_MAX);
+}
 
-	for (size_t i = 0; i < len; i++)
-		if (!isalnum((unsigned char)job[i]) && !strchr("-_.", job[i]))
-			return err_set(err, "--job: a name has letters, digits, '-', '_' and '.' only");
-	if (len == 0 || len > JOB_LEN_MAX || job[0] == '.')
-		return err_set(err, "--job: a name has 1 to %d characters and does not begin with '.'", JOB_LEN_MAX);
-	return 0;
+/* The number of a descriptor that netgate was started with, or -1. */
+static int take_descriptor(const char *arg)
+{
+	uint32_t fd;
+
+	return digits_parse(arg, strlen(arg), INT32_MAX, &fd) < 0 || fd < 3 || fcntl((int)fd, F_GETFD) < 0 ? -1
+													   : (int)fd;
+}
+
+/* Options of a gate that waits. */
+static int take_waiting(struct options *o, int code, const char *arg, struct err *err)
+{
+	o->waits = true;
+	switch (code) {
+	case OPT_WAIT:
+		if (limits_parse_duration(arg, strlen(arg), &o->wait_us) < 0 || o->wait_us == 0)
+			return err_set(err, "--wait: write a duration such as 60s or 5m");
+		return 0;
+	case OPT_PID_FILE:
+		o->pid_file = arg;
+		return *arg ? 0 : err_set(err, "--pid-file: name a file");
+	case OPT_READY_FD:
+		o->ready_fd = take_descriptor(arg);
+		return o->ready_fd >= 0 ? 0 : err_set(err, "--ready-fd: the number of an open descriptor, 3 or more");
+	case OPT_KEEP:
+		o->keep = true;
+		return 0;
+	default:
+		o->detach = true;
+		return 0;
+	}
 }
 
 static int add_resolver(struct options *o, const char *text, struct err *err)
@@ -101,6 +140,15 @@ static int add_resolver(struct options *o, const char *text, struct err *err)
 /* getopt_long's `code` with its argument. */
 static int take(struct options *o, int code, const char *name, char *arg, struct err *err)
 {
+	if (code >= OPT_MAX_UPLOAD && code <= OPT_IDLE) {
+		o->entries[o->n_entries++] = (struct option_entry){ .kind = OPTION_LIMIT,
+								    .text = arg,
+								    .limit = limit_flags[code - OPT_MAX_UPLOAD].limit,
+								    .flag = limit_flags[code - OPT_MAX_UPLOAD].flag };
+		return 0;
+	}
+	if (code >= OPT_WAIT && code <= OPT_READY_FD)
+		return take_waiting(o, code, arg, err);
 	switch (code) {
 	case OPT_ALLOW:
 	case OPT_DENY:
@@ -108,16 +156,6 @@ static int take(struct options *o, int code, const char *name, char *arg, struct
 		o->entries[o->n_entries++] =
 			(struct option_entry){ .kind = (enum option_kind)(code - OPT_ALLOW + (int)OPTION_ALLOW),
 					       .text = arg };
-		return 0;
-	case OPT_MAX_UPLOAD:
-	case OPT_MAX_CONNECTIONS:
-	case OPT_MAX_RATE:
-	case OPT_MAX_NAMES:
-	case OPT_IDLE:
-		o->entries[o->n_entries++] = (struct option_entry){ .kind = OPTION_LIMIT,
-								    .text = arg,
-								    .limit = limit_flags[code - OPT_MAX_UPLOAD].limit,
-								    .flag = limit_flags[code - OPT_MAX_UPLOAD].flag };
 		return 0;
 	case OPT_USER:
 	case OPT_WORKSPACE:
@@ -204,12 +242,33 @@ static int refuse(int code, const char *word, struct err *err)
 	return err_set(err, "-%c: unknown option; see netgate --help", optopt);
 }
 
+/* Some options are for a command only, and some for a gate that waits. */
+static int check_purpose(const struct options *o, struct err *err)
+{
+	if (o->command && o->waits)
+		return err_set(err,
+			       "--wait, --keep, --detach, --pid-file and --ready-fd are for a gate without a command");
+	if (o->command || o->help || o->version)
+		return 0;
+	if (!o->job)
+		return err_set(
+			err,
+			"no command given: netgate --allow NAME -- COMMAND; or --job NAME, for a gate that waits for "
+			"sandbox-net attach; see netgate --help");
+	if (o->n_launcher > 0)
+		return err_set(err, "%s is for a command: an attached sandbox has a tree and a user of its own",
+			       o->launcher[0]);
+	if (o->detach && o->log && strcmp(o->log, "-") == 0)
+		return err_set(err, "--detach: name a file with --log; in the background there is no standard output");
+	return 0;
+}
+
 int options_parse(struct options *o, int argc, char **argv, struct err *err)
 {
 	size_t most = (size_t)argc * 2 + 1;
 	int code;
 
-	*o = (struct options){ 0 };
+	*o = (struct options){ .ready_fd = -1 };
 	o->entries = calloc(most, sizeof(*o->entries));
 	o->launcher = calloc(most, sizeof(*o->launcher));
 	if (!o->entries || !o->launcher)
@@ -236,7 +295,7 @@ int options_parse(struct options *o, int argc, char **argv, struct err *err)
 		return err_set(err, "--quiet and --verbose exclude each other");
 	if (optind < argc)
 		o->command = argv + optind;
-	return 0;
+	return check_purpose(o, err);
 }
 
 void options_free(struct options *o)

@@ -33,6 +33,11 @@ struct options {
 	const char *log;     /* NULL: a file in the state directory; "-": standard output */
 	const char *job;     /* NULL: made from the command's name */
 	uint64_t timeout_us; /* 0: none */
+	uint64_t wait_us;    /* without a command: for the first sandbox; 0: for ever */
+	const char *pid_file;
+	int ready_fd; /* -1: none */
+	bool keep, detach;
+	bool waits; /* some option was given that is for a gate without a command only */
 	bool audit, quiet, verbose;
 	bool help, version;
 	char **command; /* argv of the command, NULL-terminated; NULL: none given */

@@ -21,6 +21,7 @@
 #include "base/version.h"
 #include "proxy/cli/commands.h"
 #include "proxy/cli/job.h"
+#include "proxy/cli/wait.h"
 #include "proxy/process/isolation.h"
 #include "proxy/process/monitor.h"
 #include "proxy/process/proxy.h"
@@ -167,8 +168,7 @@ int command_run(int argc, char **argv)
 	} else if (j.options.version) {
 		printf("netgate %s\n", NETGATE_VERSION);
 	} else if (!j.options.command) {
-		err_set(&err, "no command given: netgate --allow NAME -- COMMAND; see netgate --help");
-		status = command_fail(EXIT_NETGATE, &err);
+		status = wait_for_sandboxes(&j, &err);
 	} else if (job_prepare(&j, &err) < 0) {
 		status = command_fail(EXIT_NETGATE, &err);
 	} else {

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/netlink.h>
+#include <linux/nsfs.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
@@ -14,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/capability.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -28,7 +31,10 @@
 #define NOBODY	     65534
 
 struct finder {
-	int fd, proc_fd, diag_fd;
+	int fd, proc_fd;
+	int diag_fd;		   /* of S; -1: S is attached, */
+	int home;		   /* this is our own network namespace, */
+	const struct place *place; /* and there S is */
 	pid_t init;
 	uint32_t ifindex, seq;
 	struct procfs_memory memory;
@@ -51,21 +57,25 @@ static bool keep_only(int *fds, size_t n)
 		if (null < 0 || dup2(null, i) < 0)
 			return false;
 	for (size_t i = 0; i < n; i++)
-		if (fds[i] < 3)
+		if (fds[i] >= 0 && fds[i] < 3)
 			return false;
 	fds_keep_only(fds, n);
 	return true;
 }
 
-/* CAP_SYS_PTRACE: the links in /proc/PID; CAP_DAC_READ_SEARCH: the descriptors of a process that made itself not dumpable. */
-static const cap_value_t kept[] = { CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH };
+/*
+ * CAP_SYS_PTRACE: the links in /proc/PID; CAP_DAC_READ_SEARCH: the descriptors of a process that made itself not
+ * dumpable; and, for an attached sandbox, CAP_SYS_ADMIN: setns(2).
+ */
+static const cap_value_t kept[] = { CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_SYS_ADMIN };
+enum { KEPT = 2, KEPT_ATTACHED };
 
-static bool has_capabilities(void)
+static bool has_capabilities(int n)
 {
 	cap_t caps = cap_get_proc();
 	bool all = caps;
 
-	for (size_t i = 0; i < 2 && all; i++) {
+	for (int i = 0; i < n && all; i++) {
 		cap_flag_value_t value = CAP_CLEAR;
 
 		all = cap_get_flag(caps, kept[i], CAP_PERMITTED, &value) == 0 && value == CAP_SET;
@@ -75,27 +85,58 @@ static bool has_capabilities(void)
 }
 
 /* Enters S. Where it has the capabilities already it stays in its own user namespace, and *privileged is set. */
-static bool enter(const struct finder_sandbox *s, bool *privileged)
+static bool enter(struct finder *f, const struct finder_sandbox *s, bool *privileged)
 {
-	*privileged = has_capabilities() && setns(s->net, CLONE_NEWNET) == 0;
+	*privileged = has_capabilities(KEPT) && setns(s->net, CLONE_NEWNET) == 0;
 	if (!*privileged && (setns(s->user, CLONE_NEWUSER) < 0 || setns(s->net, CLONE_NEWNET) < 0))
 		return false;
 	close(s->user);
 	close(s->net);
-	return true;
+	f->diag_fd = sockdiag_open();
+	f->ifindex = if_nametoindex(FINDER_LINK);
+	return f->diag_fd >= 0;
 }
 
-static bool keep_two_capabilities(void)
+/* Comes back from S; must not fail, or we would keep it. */
+static void go_home(const struct finder *f)
+{
+	if (setns(f->home, CLONE_NEWNET) < 0)
+		_exit(1);
+}
+
+/* Makes a network namespace to live in and looks at S once. As in enter(), without privileges as a member of S's user namespace. */
+static bool settle_beside(struct finder *f, bool *privileged)
+{
+	int net = place_open(f->place, f->proc_fd);
+	int user = net < 0 ? -1 : ioctl(net, NS_GET_USERNS);
+	bool ok;
+
+	*privileged = has_capabilities(KEPT_ATTACHED);
+	ok = net >= 0 && (*privileged || (user >= 0 && setns(user, CLONE_NEWUSER) == 0)) && unshare(CLONE_NEWNET) == 0;
+	f->home = ok ? open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC) : -1;
+	ok = f->home >= 0 && setns(net, CLONE_NEWNET) == 0;
+	if (ok) {
+		f->ifindex = if_nametoindex(FINDER_LINK);
+		go_home(f);
+	}
+	if (net >= 0)
+		close(net);
+	if (user >= 0)
+		close(user);
+	return ok;
+}
+
+static bool keep_capabilities(int n)
 {
 	cap_t caps = cap_init();
-	bool ok = caps && cap_set_flag(caps, CAP_PERMITTED, 2, kept, CAP_SET) == 0 &&
-		  cap_set_flag(caps, CAP_EFFECTIVE, 2, kept, CAP_SET) == 0 && cap_set_proc(caps) == 0;
+	bool ok = caps && cap_set_flag(caps, CAP_PERMITTED, n, kept, CAP_SET) == 0 &&
+		  cap_set_flag(caps, CAP_EFFECTIVE, n, kept, CAP_SET) == 0 && cap_set_proc(caps) == 0;
 
 	cap_free(caps);
 	return ok;
 }
 
-static bool give_up(bool privileged)
+static bool give_up(bool privileged, int capabilities)
 {
 	const struct rlimit no_core = { 0, 0 };
 
@@ -105,11 +146,26 @@ static bool give_up(bool privileged)
 	    (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 || setgroups(0, NULL) < 0 ||
 	     setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0))
 		return false;
-	return keep_two_capabilities() && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	return keep_capabilities(capabilities) && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
 	       prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 && setrlimit(RLIMIT_CORE, &no_core) == 0;
 }
 
-static bool filter_calls(void)
+/* The one socket of another network namespace, the way there and back, and what tells that it is the right one. */
+static int allow_visits(scmp_filter_ctx ctx)
+{
+	int r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(setns), 1, SCMP_A1(SCMP_CMP_EQ, CLONE_NEWNET));
+
+	if (r == 0)
+		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socket), 2, SCMP_A0(SCMP_CMP_EQ, AF_NETLINK),
+				     SCMP_A2(SCMP_CMP_EQ, NETLINK_SOCK_DIAG));
+	if (r == 0)
+		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(fstat), 0);
+	if (r == 0)
+		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(newfstatat), 1, SCMP_A3(SCMP_CMP_EQ, AT_EMPTY_PATH));
+	return r;
+}
+
+static bool filter_calls(bool attached)
 {
 	static const int calls[] = { SCMP_SYS(read),	    SCMP_SYS(readlinkat), SCMP_SYS(getdents64),
 				     SCMP_SYS(close),	    SCMP_SYS(sendto),	  SCMP_SYS(sendmsg),
@@ -125,6 +181,8 @@ static bool filter_calls(void)
 		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1,
 				     SCMP_A2(SCMP_CMP_MASKED_EQ,
 					     O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY), O_RDONLY));
+	if (r == 0 && attached)
+		r = allow_visits(ctx);
 	if (r == 0)
 		r = seccomp_load(ctx);
 	if (ctx)
@@ -142,19 +200,55 @@ int finder_request_ok(const struct finder_request *r)
 	       family == r->dst.addr.family && r->src.port != 0 && r->dst.port != 0;
 }
 
+/* A socket of S to ask: the one that is there, or a new one. -ENOENT: S is gone. */
+static int open_diag(const struct finder *f)
+{
+	int net, fd;
+
+	if (!f->place)
+		return f->diag_fd;
+	net = place_open(f->place, f->proc_fd);
+	if (net < 0)
+		return net;
+	fd = setns(net, CLONE_NEWNET) < 0 ? -errno : 0;
+	close(net);
+	if (fd < 0)
+		return fd;
+	fd = sockdiag_open();
+	go_home(f);
+	return fd;
+}
+
+static int find_inode(struct finder *f, const struct sockdiag_query *q, uint32_t *inode)
+{
+	int fd = open_diag(f);
+	int r = fd < 0 ? fd : sockdiag_inode(fd, q, inode);
+
+	if (fd >= 0 && f->place)
+		close(fd);
+	return r;
+}
+
+static int find_process(struct finder *f, uint32_t inode, struct procfs_process *out)
+{
+	if (f->place)
+		return procfs_find_socket_in(f->proc_fd, f->init, f->place->ino, inode, &f->memory, out);
+	return procfs_find_socket(f->proc_fd, f->init, inode, &f->memory, out);
+}
+
 static enum finder_result find(struct finder *f, const struct finder_request *req, struct procfs_process *out)
 {
 	const struct sockdiag_query q = {
 		.protocol = req->protocol, .local = req->src, .remote = req->dst, .ifindex = f->ifindex, .seq = ++f->seq
 	};
 	uint32_t inode = 0;
-	int r = sockdiag_inode(f->diag_fd, &q, &inode);
+	int r = find_inode(f, &q, &inode);
 
 	if (r < 0)
 		return r == -ENOENT ? FINDER_GONE : FINDER_FAILED;
 	r = -ENOENT;
 	for (int i = 0; i < FINDER_TRIES && r == -ENOENT; i++)
-		r = procfs_find_socket(f->proc_fd, f->init, inode, &f->memory, out);
+		r = find_process(f, inode, out);
 	switch (r) {
 	case 0:
 		return FINDER_FOUND;
@@ -183,17 +277,17 @@ static void serve(struct finder *f)
 
 _Noreturn void finder_run(int fd, const struct finder_sandbox *s, pid_t parent)
 {
-	int keep[] = { fd, s->user, s->net };
-	struct finder f = { .fd = fd, .init = s->init };
+	int keep[] = { fd, s->place ? s->place->dir : s->user, s->place ? -1 : s->net };
+	struct finder f = { .fd = fd, .init = s->init, .place = s->place, .diag_fd = -1 };
 	bool privileged;
 
 	prctl(PR_SET_NAME, FINDER_NAME, 0, 0, 0);
-	if (!die_with(parent) || !keep_only(keep, 3) || !enter(s, &privileged) || !die_with(parent))
+	if (!die_with(parent) || !keep_only(keep, 3))
 		_exit(1);
 	f.proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	f.diag_fd = sockdiag_open();
-	f.ifindex = if_nametoindex(FINDER_LINK);
-	if (f.proc_fd < 0 || f.diag_fd < 0 || !give_up(privileged) || !die_with(parent) || !filter_calls())
+	if (f.proc_fd < 0 || !(s->place ? settle_beside(&f, &privileged) : enter(&f, s, &privileged)) ||
+	    !die_with(parent) || !give_up(privileged, s->place ? KEPT_ATTACHED : KEPT) || !die_with(parent) ||
+	    !filter_calls(s->place))
 		_exit(1);
 	serve(&f);
 	_exit(0);

@@ -9,6 +9,9 @@
  *   enter     S's network namespace; without root also S's user namespace, the only one where it has a say
  *             should:  see the sockets of S
  *             mustn't: have a network of the host's
+ *             An attached S must end without its leave. So it lives in an empty network namespace of its own, and for
+ *             each look-up goes to S and comes back with a socket, which is closed after one question; for
+ *             this it keeps a third capability, and the calls setns(2) and socket(2) in this one form.
  *   give up   root of the file system at /proc; as root another uid (nobody); no capability but the two that
  *             let it look into other processes' entries there
  *             should:  read /proc/PID of the sandbox's processes
@@ -26,6 +29,7 @@
 #include <sys/types.h>
 
 #include "base/addr.h"
+#include "proxy/process/place.h"
 #include "proxy/process/procfs.h"
 
 struct finder_request {
@@ -50,8 +54,9 @@ struct finder_answer {
 };
 
 struct finder_sandbox {
-	pid_t init;    /* process 1 of the sandbox, in the caller's PID namespace */
-	int user, net; /* its namespaces */
+	pid_t init; /* process 1 of the sandbox, in the caller's PID namespace; of an attached one: some process, or 0 */
+	int user, net;		   /* its namespaces; or -1 and */
+	const struct place *place; /* where an attached sandbox's network namespace is */
 };
 
 /* True for a request that the proxy may send. */

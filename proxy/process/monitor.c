@@ -5,7 +5,7 @@
  * sandbox is ended, for it has no network and leaves no record any more).
  * A message that is not of the right size, type or order is a failure as well.
  */
-#include "proxy/process/monitor.h"
+#include "proxy/process/monitor_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,20 +26,7 @@
 #include "proxy/process/counters.h"
 #include "proxy/process/finder.h"
 #include "proxy/process/proxy.h"
-
-struct run {
-	struct monitor *m;
-	int signal_fd;
-	pid_t finder;	      /* 0: none */
-	int finder_fd;	      /* the finder's end of its socket to the proxy; -1: not made, or given to it */
-	uint64_t deadline_us; /* of the time limit; 0: none */
-	uint64_t kill_us;     /* when the sandbox is ended by force; 0: not yet */
-	int status;	      /* to exit with */
-	int32_t wait_status;  /* of the command; -1 while not known */
-	bool started, timed_out, failed;
-	uint64_t forwarded; /* bit n: netgate got signal n itself */
-	pid_t command;	    /* and its process group; 0 while not known */
-};
+#include "proxy/process/session.h"
 
 static const int forwarded[] = { SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2 };
 
@@ -51,7 +38,7 @@ void monitor_signals(sigset_t *set)
 		sigaddset(set, forwarded[i]);
 }
 
-__attribute__((format(printf, 2, 3))) static void fail(struct run *r, const char *fmt, ...)
+void monitor_fail(struct run *r, const char *fmt, ...)
 {
 	char text[TELL_LINE_MAX];
 	va_list ap;
@@ -59,14 +46,16 @@ __attribute__((format(printf, 2, 3))) static void fail(struct run *r, const char
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	if (!r->failed)
+	if (!r->failed && r->m->attached)
+		tell(r->m->tell_fd, "sandbox %s: %s", r->m->attached->request.name, text);
+	else if (!r->failed)
 		tell(r->m->tell_fd, "%s", text);
 	r->failed = true;
 	r->status = EXIT_NETGATE;
 }
 
 /* The same when a person has been told already. */
-static void fail_silently(struct run *r)
+void monitor_fail_silently(struct run *r)
 {
 	r->failed = true;
 	r->status = EXIT_NETGATE;
@@ -83,9 +72,9 @@ static void end_sandbox(struct run *r)
 		r->kill_us = clock_mono_us() + MONITOR_GRACE_S * US_PER_S;
 }
 
-static void tell_proxy_to_finish(struct run *r)
+void monitor_finish_proxy(struct run *r)
 {
-	const struct monitor_msg msg = { .type = MONITOR_FINISH, .status = r->wait_status };
+	const struct monitor_msg msg = { .type = MONITOR_FINISH, .status = r->wait_status, .ended = r->end };
 
 	if (r->m->proxy_fd < 0)
 		return;
@@ -101,73 +90,27 @@ void monitor_note(struct monitor *m, const char *text)
 		m->n_notes++;
 }
 
-/* ---- the finder ---- */
-
-/* Makes the socket between proxy and finder, and gives the proxy its end. Without it no process is named, and the log says so. */
-static void offer_finder(struct run *r)
-{
-	const struct monitor_msg msg = { .type = MONITOR_FINDER };
-	int pair[2];
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return;
-	if (fcntl(pair[0], F_SETFL, O_NONBLOCK) == 0 && fdpass_send(r->m->proxy_fd, &msg, sizeof(msg), pair, 1) == 0)
-		r->finder_fd = pair[1];
-	else
-		close(pair[1]);
-	close(pair[0]);
-}
-
-static void close_finder_fd(struct run *r)
-{
-	if (r->finder_fd >= 0)
-		close(r->finder_fd);
-	r->finder_fd = -1;
-}
-
-static void start_finder(struct run *r, pid_t init, const int fds[static REPORT_FDS])
-{
-	const struct finder_sandbox sandbox = { .init = init, .user = fds[REPORT_USER], .net = fds[REPORT_NET] };
-	pid_t self = getpid();
-
-	if (r->finder_fd < 0 || init <= 0)
-		return;
-	r->finder = fork();
-	if (r->finder == 0)
-		finder_run(r->finder_fd, &sandbox, self);
-	if (r->finder < 0)
-		r->finder = 0;
-	close_finder_fd(r);
-}
-
-/* It holds S's network namespace, so it must be gone before netgate is. */
-static void end_finder(struct run *r)
-{
-	close_finder_fd(r);
-	if (!r->finder)
-		return;
-	kill(r->finder, SIGKILL);
-	while (waitpid(r->finder, NULL, 0) < 0 && errno == EINTR)
-		;
-	r->finder = 0;
-}
-
 /* ---- the proxy's end ---- */
 
 static void proxy_ended(struct run *r, int status)
 {
 	r->m->proxy = 0;
+	if (r->m->attached) {
+		attached_proxy_ended(r, status);
+		return;
+	}
 	if (WIFEXITED(status) && WEXITSTATUS(status) == PROXY_SAID_WHY) {
-		fail_silently(r);
+		monitor_fail_silently(r);
 	} else if (r->m->launcher && r->wait_status == -1) {
 		if (WIFSIGNALED(status))
-			fail(r,
-			     "the proxy was killed by signal %d; the command is ended, for it has no network any more",
-			     WTERMSIG(status));
+			monitor_fail(r,
+				     "the proxy was killed by signal %d; the command is ended, for it has no network "
+				     "any more",
+				     WTERMSIG(status));
 		else
-			fail(r, "the proxy ended early; the command is ended, for it has no network any more");
+			monitor_fail(r, "the proxy ended early; the command is ended, for it has no network any more");
 	} else if (WIFSIGNALED(status) || WEXITSTATUS(status) != 0) {
-		fail(r, "the proxy failed at the end of the job; the log may lack its last records");
+		monitor_fail(r, "the proxy failed at the end of the job; the log may lack its last records");
 	}
 	if (r->m->launcher)
 		end_sandbox(r);
@@ -197,13 +140,14 @@ static bool on_report(struct run *r)
 	if (n != sizeof(msg)) {
 		/* The end of the stream: its exit, which SIGCHLD tells. */
 		if (n != 0)
-			fail(r, "the launcher sent a malformed report");
+			monitor_fail(r, "the launcher sent a malformed report");
 		end_sandbox(r);
 		return false;
 	}
 	msg.text[sizeof(msg.text) - 1] = '\0';
 	if (msg.type == REPORT_SANDBOX && n_fds == REPORT_FDS)
-		start_finder(r, msg.value, fds);
+		monitor_start_finder(r, &(struct finder_sandbox){
+						.init = msg.value, .user = fds[REPORT_USER], .net = fds[REPORT_NET] });
 	for (size_t i = 0; i < n_fds; i++)
 		close(fds[i]);
 	switch (msg.type) {
@@ -223,10 +167,10 @@ static bool on_report(struct run *r)
 		break;
 	case REPORT_FAILED:
 		reap_proxy(r);
-		fail(r, "%s", msg.text);
+		monitor_fail(r, "%s", msg.text);
 		break;
 	case REPORT_EXEC:
-		fail(r, "%s", msg.text);
+		monitor_fail(r, "%s", msg.text);
 		r->status = msg.value == EXIT_NOT_EXECUTABLE ? EXIT_NOT_EXECUTABLE : EXIT_NOT_FOUND;
 		break;
 	case REPORT_ENDED:
@@ -235,7 +179,7 @@ static bool on_report(struct run *r)
 			r->status = WIFSIGNALED(msg.value) ? 128 + WTERMSIG(msg.value) : WEXITSTATUS(msg.value);
 		break;
 	default:
-		fail(r, "the launcher sent a report of unknown type %u", msg.type);
+		monitor_fail(r, "the launcher sent a report of unknown type %u", msg.type);
 		end_sandbox(r);
 	}
 	return true;
@@ -265,6 +209,10 @@ static void on_proxy(struct run *r)
 		take_head(r->m, msg.head);
 		return;
 	}
+	if (n == sizeof(msg) && msg.type == MONITOR_LINK_GONE && n_fds == 0 && r->m->attached) {
+		attached_link_gone(r);
+		return;
+	}
 	if (n == sizeof(msg) && msg.type == MONITOR_COUNTERS && n_fds == 1) {
 		answer.failed = counters_read(nft_fd, answer.packets, answer.bytes) < 0;
 		close(nft_fd);
@@ -274,7 +222,7 @@ static void on_proxy(struct run *r)
 		close(nft_fd);
 	}
 	if (n > 0)
-		fail(r, "the proxy sent a message that it may not send");
+		monitor_fail(r, "the proxy sent a message that it may not send");
 	close(r->m->proxy_fd);
 	r->m->proxy_fd = -1;
 }
@@ -286,12 +234,12 @@ static void launcher_ended(struct run *r, int status)
 	r->m->launcher = 0;
 	tty_restore(&r->m->tty, r->command); /* before the summary is written to it */
 	if (r->wait_status == -1 && !r->failed)
-		fail(r,
-		     WIFSIGNALED(status) ? "the launcher was killed by signal %d; the sandbox is gone with it"
-					 : "the launcher ended early with status %d",
-		     WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+		monitor_fail(r,
+			     WIFSIGNALED(status) ? "the launcher was killed by signal %d; the sandbox is gone with it"
+						 : "the launcher ended early with status %d",
+			     WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 	end_sandbox(r);
-	tell_proxy_to_finish(r);
+	monitor_finish_proxy(r);
 }
 
 static void reap(struct run *r)
@@ -321,6 +269,8 @@ static void on_signal(struct run *r)
 		return;
 	if (info.ssi_signo == SIGCHLD)
 		reap(r);
+	else if (r->m->attached)
+		attached_signal(r, (int)info.ssi_signo);
 	else if (r->m->launcher) {
 		r->forwarded |= UINT64_C(1) << info.ssi_signo;
 		kill(r->m->launcher, (int)info.ssi_signo);
@@ -343,7 +293,9 @@ static int next_deadline(struct run *r)
 	uint64_t now = clock_mono_us();
 	uint64_t next = 0;
 
-	if (r->deadline_us && now >= r->deadline_us) {
+	if (r->deadline_us && now >= r->deadline_us && r->m->attached) {
+		attached_timed_out(r);
+	} else if (r->deadline_us && now >= r->deadline_us) {
 		r->deadline_us = 0;
 		r->timed_out = true;
 		if (r->m->launcher)
@@ -358,7 +310,11 @@ static int next_deadline(struct run *r)
 		else
 			kill(r->m->launcher, SIGKILL);
 	}
-	next = r->deadline_us ? r->deadline_us : r->m->launcher ? r->kill_us : 0;
+	if (r->kill_us && now >= r->kill_us && r->m->attached) {
+		r->kill_us = now + MONITOR_GRACE_S * US_PER_S;
+		kill(r->m->proxy, SIGKILL);
+	}
+	next = r->deadline_us ? r->deadline_us : r->m->launcher || r->m->attached ? r->kill_us : 0;
 	return next == 0 ? -1 : (int)((next - now) / 1000) + 1;
 }
 
@@ -387,25 +343,32 @@ int monitor_run(struct monitor *m)
 	monitor_signals(&set);
 	r.signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (r.signal_fd < 0) {
-		fail(&r, "signalfd: %s", strerror(errno));
+		monitor_fail(&r, "signalfd: %s", strerror(errno));
 		end_sandbox(&r);
 	}
-	offer_finder(&r);
+	monitor_offer_finder(&r);
 	while (m->launcher || m->proxy) {
 		struct pollfd fds[] = { { .fd = r.signal_fd, .events = POLLIN },
 					{ .fd = m->report_fd, .events = POLLIN },
-					{ .fd = m->proxy_fd, .events = POLLIN } };
+					{ .fd = m->proxy_fd, .events = POLLIN },
+					{ .fd = m->attached && r.end == MONITOR_END_COMMAND ? m->attached->keeper_fd
+											    : -1,
+					  .events = POLLIN } };
 
-		if (poll(fds, 3, next_deadline(&r)) < 0 && errno != EINTR)
+		if (poll(fds, 4, next_deadline(&r)) < 0 && errno != EINTR)
 			break;
-		if (fds[1].revents && m->report_fd >= 0)
+		if (fds[1].revents && m->report_fd >= 0 && m->attached)
+			attached_message(&r);
+		else if (fds[1].revents && m->report_fd >= 0)
 			(void)on_report(&r);
+		if (fds[3].revents)
+			attached_order(&r);
 		if (fds[2].revents && m->proxy_fd >= 0)
 			on_proxy(&r);
 		if (fds[0].revents)
 			on_signal(&r);
 	}
-	end_finder(&r);
+	monitor_end_finder(&r);
 	tty_restore(&m->tty, r.command); /* once more: the command may have outlived a killed launcher for a moment */
 	choose_death(&r);
 	tty_close(&m->tty);

@@ -4,6 +4,10 @@
  * was started with, holds none of G's sockets, forwards signals to the
  * command, keeps the time limit, reads G's counters when the proxy asks, and
  * ends everything when one of the three roles is gone.
+ *
+ * For a sandbox that is attached there is no launcher to watch, but the
+ * connection of `sandbox-net attach` until the gate is armed (base/attach.h);
+ * then the sandbox's own end, which the proxy sees, and the keeper's orders (keeper.h).
  */
 #ifndef PROXY_PROCESS_MONITOR_H
 #define PROXY_PROCESS_MONITOR_H
@@ -19,11 +23,17 @@
 #define MONITOR_NOTES_MAX 16
 #define MONITOR_GRACE_S	  5 /* from a time limit's SIGTERM to the end by force */
 
+/* From the order to end a gate to the end of its proxy by force: longer than what the sandbox left behind may take. */
+#define MONITOR_GRACE_ATTACHED_S 15
+
 enum { EXIT_TIMED_OUT = 124, EXIT_NETGATE = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 
+struct session;
+
 struct monitor {
-	pid_t launcher, proxy;		/* children; 0 once reaped */
-	int report_fd;			/* from the launcher; closing it ends the sandbox */
+	pid_t launcher, proxy;		/* children; 0 once reaped, and no launcher for an attached sandbox */
+	int report_fd;			/* from the launcher or sandbox-net attach; closing it ends the sandbox */
+	const struct session *attached; /* NULL: a command is run. Borrowed */
 	int proxy_fd;			/* to and from the proxy */
 	int tell_fd;			/* lines for a person (base/tell.h); stays the caller's */
 	uint64_t timeout_us;		/* 0: no limit */

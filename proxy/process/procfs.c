@@ -20,9 +20,8 @@
 #include <unistd.h>
 
 #define GUESSES	     8	  /* descriptors tried from the last one on */
-#define LINK_MAX_LEN 32	  /* "socket:[4294967295]" */
+#define LINK_MAX_LEN 32	  /* "socket:[4294967295]", "net:[4026531840]" */
 #define TASK_LEN     32	  /* "task/2147483647" */
-#define DIRENTS	     8192 /* bytes of one getdents64() */
 #define EXE_BUF	     4096 /* PATH_MAX, the longest that readlink() gives */
 
 struct search {
@@ -31,14 +30,8 @@ struct search {
 	int left;		 /* looks, see PROCFS_LOOKS_MAX */
 	bool hidden;		 /* some process can't be looked into */
 	bool full;		 /* more processes than PROCFS_PIDS_MAX */
+	bool ours;		 /* the root is a process of netgate's, which hides its descriptors */
 	int fd;			 /* found: the number of the descriptor */
-};
-
-/* A directory that is read: /proc/PID/fd or /proc/PID/task. Only names that are numbers count. */
-struct listing {
-	int fd;
-	size_t at, len;
-	_Alignas(struct dirent64) char buf[DIRENTS];
 };
 
 pid_t procfs_next_number(const char **p, const char *end, pid_t *number)
@@ -124,7 +117,7 @@ static int open_process(int proc_fd, pid_t pid)
 	return open_dir(proc_fd, name);
 }
 
-static bool listing_open(struct listing *l, int at, const char *path)
+static bool listing_open(struct procfs_listing *l, int at, const char *path)
 {
 	l->at = l->len = 0;
 	l->fd = open_dir(at, path);
@@ -132,7 +125,7 @@ static bool listing_open(struct listing *l, int at, const char *path)
 }
 
 /* The next entry that is a number, or -1 at the end, where the directory is closed. */
-static int listing_next(struct listing *l)
+static int listing_next(struct procfs_listing *l)
 {
 	for (;;) {
 		const struct dirent64 *entry;
@@ -161,7 +154,7 @@ static int listing_next(struct listing *l)
 	return -1;
 }
 
-static void listing_close(struct listing *l)
+static void listing_close(struct procfs_listing *l)
 {
 	if (l->fd >= 0)
 		close(l->fd);
@@ -204,7 +197,7 @@ static bool is_alive(int dir)
 static bool has_socket(struct search *s, int dir)
 {
 	bool found = false;
-	struct listing l;
+	struct procfs_listing l;
 	int fd;
 
 	if (!listing_open(&l, dir, "fd")) {
@@ -284,7 +277,7 @@ static int each_thread(struct search *s, int dir, pid_t pid, pid_t *pids, size_t
 {
 	char name[TASK_LEN];
 	int tid, found = -1;
-	struct listing l;
+	struct procfs_listing l;
 
 	if (!listing_open(&l, dir, "task"))
 		return -1;
@@ -350,13 +343,12 @@ static int find_below(struct search *s, pid_t root, pid_t *pid)
 		*pid = pids[i];
 		if (dir < 0)
 			continue;
-		/* The root is ours, and hides its descriptors. */
-		if (pids[i] != root && has_socket(s, dir))
+		if (!(s->ours && pids[i] == root) && has_socket(s, dir))
 			return dir;
 		(void)each_thread(s, dir, pids[i], pids, &n);
 		close(dir);
 	}
-	for (size_t i = 1; i < n && s->left > 0; i++) {
+	for (size_t i = s->ours; i < n && s->left > 0; i++) {
 		int dir = open_process(s->proc_fd, pids[i]);
 		int task = dir < 0 ? -1 : each_thread(s, dir, pids[i], NULL, NULL);
 
@@ -369,22 +361,109 @@ static int find_below(struct search *s, pid_t root, pid_t *pid)
 	return -1;
 }
 
+/* Ends a search: `dir` is the directory of the process or thread that was found, or -1. */
+static int conclude(struct search *s, int dir, pid_t pid, struct procfs_memory *memory, struct procfs_process *out)
+{
+	int ret;
+
+	if (dir < 0)
+		return s->full || s->left <= 0 ? -E2BIG : s->hidden ? -EACCES : -ENOENT;
+	ret = describe(dir, out);
+	close(dir);
+	if (ret == 0)
+		remember(memory, pid, s->fd);
+	return ret;
+}
+
 int procfs_find_socket(int proc_fd, pid_t root, uint32_t inode, struct procfs_memory *memory,
 		       struct procfs_process *out)
 {
-	struct search s = { .proc_fd = proc_fd, .left = PROCFS_LOOKS_MAX };
+	struct search s = { .proc_fd = proc_fd, .left = PROCFS_LOOKS_MAX, .ours = true };
 	pid_t pid = 0;
-	int dir, ret;
+	int dir;
 
 	snprintf(s.link, sizeof(s.link), "socket:[%u]", inode);
 	dir = find_remembered(&s, memory, &pid);
 	if (dir < 0)
 		dir = find_below(&s, root, &pid);
+	return conclude(&s, dir, pid, memory, out);
+}
+
+/* ---- a network namespace ---- */
+
+void procfs_scan_begin(struct procfs_scan *s, int proc_fd)
+{
+	*s = (struct procfs_scan){ .proc_fd = proc_fd, .left = PROCFS_SCAN_MAX };
+	(void)listing_open(&s->all, proc_fd, ".");
+}
+
+pid_t procfs_scan_next(struct procfs_scan *s, uint64_t netns)
+{
+	char wanted[LINK_MAX_LEN], name[LINK_MAX_LEN], link[LINK_MAX_LEN];
+	int pid;
+
+	snprintf(wanted, sizeof(wanted), "net:[%llu]", (unsigned long long)netns);
+	while (s->all.fd >= 0 && (pid = listing_next(&s->all)) >= 0) {
+		ssize_t n;
+
+		if (s->left-- <= 0)
+			return -1;
+		snprintf(name, sizeof(name), "%d/ns/net", pid);
+		n = readlinkat(s->proc_fd, name, link, sizeof(link));
+		if (n > 0 && (size_t)n == strlen(wanted) && memcmp(link, wanted, (size_t)n) == 0)
+			return pid;
+	}
+	return 0;
+}
+
+void procfs_scan_end(struct procfs_scan *s)
+{
+	listing_close(&s->all);
+	s->all.fd = -1;
+}
+
+/* Among the processes of a namespace, or with `threads` among their further threads. */
+static int find_in_namespace(struct search *s, uint64_t netns, bool threads, pid_t *pid)
+{
+	struct procfs_scan scan;
+	bool any = false;
+	int found = -1;
+
+	procfs_scan_begin(&scan, s->proc_fd);
+	while (found < 0 && s->left > 0 && (*pid = procfs_scan_next(&scan, netns)) > 0) {
+		int dir = open_process(s->proc_fd, *pid);
+
+		any = true;
+		if (dir < 0)
+			continue;
+		if (threads)
+			found = each_thread(s, dir, *pid, NULL, NULL);
+		else if (has_socket(s, dir))
+			found = dir;
+		if (found != dir)
+			close(dir);
+	}
+	s->full = s->full || *pid < 0;
+	/* Nobody to be seen in it, and yet it has a socket. */
+	s->hidden = s->hidden || !any;
+	procfs_scan_end(&scan);
+	return found;
+}
+
+int procfs_find_socket_in(int proc_fd, pid_t root, uint64_t netns, uint32_t inode, struct procfs_memory *memory,
+			  struct procfs_process *out)
+{
+	struct search s = { .proc_fd = proc_fd, .left = PROCFS_LOOKS_MAX };
+	pid_t pid = 0;
+	int dir;
+
+	snprintf(s.link, sizeof(s.link), "socket:[%u]", inode);
+	dir = find_remembered(&s, memory, &pid);
+	if (dir < 0 && root > 0)
+		dir = find_below(&s, root, &pid);
 	if (dir < 0)
-		return s.full || s.left <= 0 ? -E2BIG : s.hidden ? -EACCES : -ENOENT;
-	ret = describe(dir, out);
-	close(dir);
-	if (ret == 0)
-		remember(memory, pid, s.fd);
-	return ret;
+		dir = find_in_namespace(&s, netns, false, &pid);
+	if (dir < 0)
+		dir = find_in_namespace(&s, netns, true, &pid);
+	return conclude(&s, dir, pid, memory, out);
 }

@@ -18,6 +18,8 @@
 #define PROCFS_MEMORY	   4	 /* processes that are looked at first: those that were found last */
 #define PROCFS_PIDS_MAX	   4096	 /* processes below the root that are looked at */
 #define PROCFS_LOOKS_MAX   16384 /* descriptors and threads that are looked at, for one socket */
+#define PROCFS_SCAN_MAX	   32768 /* processes of the whole machine that are looked at for one in a namespace */
+#define PROCFS_DIRENTS	   8192	 /* bytes of one getdents64() */
 
 struct procfs_process {
 	pid_t pid;	  /* in the PID namespace below that of /proc; 0: it has none there */
@@ -45,6 +47,37 @@ struct procfs_memory {
  */
 int procfs_find_socket(int proc_fd, pid_t root, uint32_t inode, struct procfs_memory *memory,
 		       struct procfs_process *out);
+
+/*
+ * The same for a sandbox whose processes are not all below one: among `root`
+ * (0: none) and all below it first, then among all that are in network namespace `netns` (its inode number).
+ * -EACCES also when no process can be seen in it.
+ */
+int procfs_find_socket_in(int proc_fd, pid_t root, uint64_t netns, uint32_t inode, struct procfs_memory *memory,
+			  struct procfs_process *out);
+
+/* A directory that is read: /proc, /proc/PID/fd or /proc/PID/task. Only names that are numbers count. */
+struct procfs_listing {
+	int fd;
+	size_t at, len;
+	_Alignas(8) char buf[PROCFS_DIRENTS];
+};
+
+/* Goes through the processes of one network namespace; at most PROCFS_SCAN_MAX of all processes are looked at. */
+struct procfs_scan {
+	struct procfs_listing all;
+	int proc_fd;
+	int left;
+};
+
+/* Begins one, which is to be ended. `proc_fd` stays the caller's. */
+void procfs_scan_begin(struct procfs_scan *s, int proc_fd);
+
+/* The next process in the network namespace with this inode number; 0 at the end; -1 when the bound was reached. */
+pid_t procfs_scan_next(struct procfs_scan *s, uint64_t netns);
+
+/* Closes what it has open. */
+void procfs_scan_end(struct procfs_scan *s);
 
 /* The pid (see struct procfs_process) and uid of a /proc/PID/status, `len` bytes of text. Returns 0 or -EBADMSG. */
 int procfs_parse_status(const char *text, size_t len, struct procfs_process *out);

@@ -38,6 +38,7 @@
 #include "proxy/dns/dns_server.h"
 #include "proxy/process/attribution.h"
 #include "proxy/process/isolation.h"
+#include "proxy/process/link.h"
 #include "proxy/process/probe.h"
 #include "proxy/upstream/dial.h"
 #include "proxy/upstream/guard.h"
@@ -66,13 +67,15 @@ struct proxy {
 	struct probe *probe;
 	struct listener *listener;
 	struct conn_env env;
-	uint64_t open_max; /* connections that the descriptors suffice for */
+	uint64_t open_max;	 /* connections that the descriptors suffice for */
+	struct link_watch *link; /* of an attached sandbox */
 	struct event *handoff_ev, *monitor_ev;
 	int handoff_fd; /* -1 once armed */
 	int gate[HANDOFF_FDS];
 	uint8_t nonce[HANDOFF_NONCE];
 	uint64_t probe_datagrams; /* of the launcher, which G counts as DNS */
 	int32_t wait_status;
+	uint32_t end; /* enum monitor_end */
 	bool armed, monitor_gone, ended;
 	bool ok;   /* the end record is written */
 	bool told; /* a person knows why it is not */
@@ -113,9 +116,20 @@ static void record_lost_queries(struct proxy *p, uint64_t counted)
 		(void)audit_drop(p->audit, &drop);
 }
 
+static const char *end_word(uint32_t end)
+{
+	static const char *const words[MONITOR_END_COUNT] = {
+#define X(id, word) [MONITOR_END_##id] = word,
+		MONITOR_ENDS
+#undef X
+	};
+
+	return end < MONITOR_END_COUNT ? words[end] : NULL;
+}
+
 static void finish_with_counters(struct proxy *p, const struct monitor_msg *counted)
 {
-	struct audit_end end = { .wait_status = p->wait_status, .accepts = p->env.accepts };
+	struct audit_end end = { .wait_status = p->wait_status, .ended = end_word(p->end), .accepts = p->env.accepts };
 
 	if (counted && !counted->failed) {
 		drops_reconcile(p->drops, counted->packets, counted->bytes, p->env.accepts + p->env.probes, true);
@@ -137,10 +151,20 @@ static void finish_with_counters(struct proxy *p, const struct monitor_msg *coun
 	}
 }
 
-/* Takes what waits in G's sockets and lets bytes that a finished command left behind reach their upstream. */
+/* Whether the sandbox goes on and still has its link: an attached one whose gate is taken away. */
+static bool sandbox_goes_on(const struct proxy *p)
+{
+	return p->end != MONITOR_END_COMMAND && p->end != MONITOR_END_SANDBOX_GONE &&
+	       p->end != MONITOR_END_LINK_DELETED;
+}
+
+/*
+ * Takes what waits in G's sockets and lets bytes that a finished command left behind reach their upstream. A sandbox that
+ * goes on could leave ever more of them: nothing is waited for.
+ */
 static void drain(struct proxy *p)
 {
-	uint64_t end = clock_mono_us() + FLUSH_MAX_US;
+	uint64_t end = clock_mono_us() + (sandbox_goes_on(p) ? 0 : FLUSH_MAX_US);
 	const struct timeval tick = { .tv_usec = 20000 };
 
 	for (int i = 0; i < FINISH_TURNS; i++)
@@ -183,6 +207,8 @@ static void on_monitor(evutil_socket_t fd, short what, void *arg)
 	if (n != sizeof(msg)) {
 		/* The monitor is gone, and with it the sandbox: record the end and die, which closes G's last sockets. */
 		p->monitor_gone = true;
+		if (p->config->attached && p->end == MONITOR_END_COMMAND)
+			p->end = MONITOR_END_KILLED;
 		event_base_loopbreak(p->base);
 		return;
 	}
@@ -192,11 +218,22 @@ static void on_monitor(evutil_socket_t fd, short what, void *arg)
 	}
 	if (n_fds > 0)
 		close(fd_in);
-	if (msg.type == MONITOR_FINISH)
+	if (msg.type == MONITOR_FINISH) {
 		p->wait_status = msg.status;
-	else if (msg.type == MONITOR_COUNTED && p->armed)
+		p->end = msg.ended;
+	} else if (msg.type == MONITOR_COUNTED && p->armed) {
 		finish_with_counters(p, &msg);
+	}
 	event_base_loopbreak(p->base);
+}
+
+/* Nothing can come from the sandbox any more. The monitor finds out why, and has the end recorded. */
+static void on_link_gone(void *arg)
+{
+	const struct monitor_msg gone = { .type = MONITOR_LINK_GONE };
+	struct proxy *p = arg;
+
+	(void)!fdpass_send(p->config->monitor_fd, &gone, sizeof(gone), NULL, 0);
 }
 
 static void on_connection(void *arg, uint64_t conn, const struct endpoint *src, const struct endpoint *dst)
@@ -212,6 +249,13 @@ static void on_connection_end(void *arg, uint64_t conn, int fd)
 static void on_query(void *arg, const struct endpoint *src, const struct endpoint *dst)
 {
 	attribution_udp(arg, src, dst);
+}
+
+static int record_start(struct proxy *p)
+{
+	if (p->config->attached)
+		return audit_start_attached(p->audit, p->config->attached);
+	return audit_start(p->audit, p->config->command);
 }
 
 /* The launcher's probes came back right: put the policy in force, and only then let the command start. */
@@ -236,9 +280,15 @@ static int arm(struct proxy *p)
 	if (!p->dns)
 		return -ENOMEM;
 	p->env.dns = p->dns;
-	if (audit_start(p->audit, p->config->command) < 0) {
-		complain(p, "the log can't be written, so the command was not started");
+	if (record_start(p) < 0) {
+		complain(p, p->config->attached ? "the log can't be written, so the sandbox was not attached"
+						: "the log can't be written, so the command was not started");
 		return -EIO;
+	}
+	if (p->config->attached) {
+		p->link = link_watch_new(p->base, p->gate[HANDOFF_LINK], on_link_gone, p);
+		if (!p->link)
+			return -ENOMEM;
 	}
 	p->drops = drops_new(p->base, p->gate[HANDOFF_NFLOG], p->audit, p->quic);
 	if (!p->drops)
@@ -300,6 +350,7 @@ static int set_up(struct proxy *p, struct err *err)
 		.fd = p->config->log_fd,
 		.verbose_fd = p->config->verbose ? p->config->tell_fd : -1,
 		.job = p->config->job,
+		.sandbox = p->config->sandbox,
 		.policy = p->config->policy,
 	};
 	struct event_config *cfg = event_config_new();
@@ -373,6 +424,7 @@ static void tear_down(struct proxy *p)
 	quic_free(p->quic);
 	if (p->dns)
 		dns_server_free(p->dns);
+	link_watch_free(p->link);
 	listener_free(p->listener);
 	probe_free(p->probe);
 	attribution_free(p->attribution);

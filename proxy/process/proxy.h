@@ -12,6 +12,7 @@
 
 #include "base/addr.h"
 
+struct audit_attached;
 struct policy;
 
 enum { PROXY_SAID_WHY = 2 };
@@ -19,8 +20,10 @@ enum { PROXY_SAID_WHY = 2 };
 struct proxy_config {
 	const struct policy *policy;
 	const char *job;
-	char *const *command;		  /* for the start record */
-	const struct endpoint *resolvers; /* at least one */
+	char *const *command;		       /* for the start record; NULL: */
+	const struct audit_attached *attached; /* a sandbox that was there is attached, */
+	const char *sandbox;		       /* and this is its name */
+	const struct endpoint *resolvers;      /* at least one */
 	size_t n_resolvers;
 	int log_fd;	/* O_APPEND */
 	int handoff_fd; /* to the launcher (base/handoff.h) */

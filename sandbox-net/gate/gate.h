@@ -37,6 +37,12 @@ int gate_build(int s_netns, struct gate *gate, struct err *err);
 void gate_close(struct gate *gate);
 
 /*
+ * Whether S, which somebody else made, has no network: `lo`, links that are down and nobody can remove, no route and no
+ * neighbour beside theirs. Returns 0; or -1 with what was found, in printable ASCII.
+ */
+int gate_check_empty(int s_netns, struct err *err);
+
+/*
  * Proves, from inside S, that its only way out is the gate: two links (lo and
  * our eth0), default routes over the gate and nothing else, no other
  * neighbour; and that this proxy answers: TCP over IPv4 and IPv6 to an arbitrary address and

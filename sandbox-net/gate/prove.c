@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gate_prove(): reads back, from the kernel, everything that S could send
+ * gate_prove() and gate_check_empty(): reads back, from the kernel, everything that S could send
  * packets with, and accepts only what gate_build() and the kernel itself put
  * there. Policy rules of S need no look: they can only choose among tables,
  * and the routes of all tables are checked.
@@ -18,6 +18,7 @@
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -34,6 +35,7 @@ struct prove {
 	unsigned addrs;	  /* of eth0 */
 	unsigned defaults;
 	struct addr gate4, gate6, own4, own6;
+	bool empty; /* there must be no gate yet */
 };
 
 struct prove_attrs {
@@ -89,6 +91,16 @@ static const char *attr_text(const struct nlattr *attr, int family, char buf[sta
 	return buf;
 }
 
+/* The name of a link, which may hold any byte but '/' and white space, for a terminal. */
+static const char *printable(const char *name, char text[static IFNAMSIZ])
+{
+	snprintf(text, IFNAMSIZ, "%s", name);
+	for (char *c = text; *c; c++)
+		if (*c < '!' || *c > '~')
+			*c = '?';
+	return text;
+}
+
 static int refuse(struct prove *p)
 {
 	(void)p;
@@ -129,20 +141,26 @@ static int link_cb(const struct nlmsghdr *nlh, void *arg)
 	const struct nlattr *kind = link_kind(a.tb[IFLA_LINKINFO]);
 	const char *name = a.tb[IFLA_IFNAME] ? mnl_attr_get_str(a.tb[IFLA_IFNAME]) : "?";
 	struct prove *p = arg;
+	char text[IFNAMSIZ];
 
 	if (strcmp(name, "lo") == 0 && ifi->ifi_flags & IFF_LOOPBACK) {
 		p->lo = (uint32_t)ifi->ifi_index;
 		return MNL_CB_OK;
 	}
 	/* IFLA_LINK_NETNSID: its other end is in another namespace. */
-	if (strcmp(name, GATE_SANDBOX_LINK) == 0 && attr_is_text(kind, "veth") &&
+	if (!p->empty && strcmp(name, GATE_SANDBOX_LINK) == 0 && attr_is_text(kind, "veth") &&
 	    attr_is(a.tb[IFLA_ADDRESS], mac, sizeof(mac)) && a.tb[IFLA_LINK_NETNSID]) {
 		p->eth = (uint32_t)ifi->ifi_index;
 		return MNL_CB_OK;
 	}
 	if (is_down_tunnel(name, kind, ifi->ifi_flags))
 		return MNL_CB_OK;
-	err_set(p->err, "it has a link that is not the gate's: %s", name);
+	if (p->empty && strcmp(name, GATE_SANDBOX_LINK) == 0 && attr_is(a.tb[IFLA_ADDRESS], mac, sizeof(mac)))
+		err_set(p->err, "it has a gate already: its %s is the end of one", name);
+	else if (p->empty)
+		err_set(p->err, "it has another interface than lo: %s", printable(name, text));
+	else
+		err_set(p->err, "it has a link that is not the gate's: %s", printable(name, text));
 	return refuse(p);
 }
 
@@ -249,7 +267,7 @@ static int check_layout(struct prove *p)
 		return err_set_errno(p->err, -r, "netlink socket");
 	if (dump(&nl, p, RTM_GETLINK, AF_UNSPEC, sizeof(struct ifinfomsg), link_cb))
 		return -1;
-	if (!p->lo || !p->eth)
+	if (!p->lo || (!p->eth && !p->empty))
 		return err_set(p->err, "it has no %s", p->lo ? GATE_SANDBOX_LINK : "lo");
 	if (dump(&nl, p, RTM_GETADDR, AF_UNSPEC, sizeof(struct ifaddrmsg), addr_cb) ||
 	    dump(&nl, p, RTM_GETNEIGH, AF_INET, sizeof(struct ndmsg), neigh_cb) ||
@@ -257,7 +275,7 @@ static int check_layout(struct prove *p)
 	    dump(&nl, p, RTM_GETROUTE, AF_INET, sizeof(struct rtmsg), route_cb) ||
 	    dump(&nl, p, RTM_GETROUTE, AF_INET6, sizeof(struct rtmsg), route_cb))
 		return -1;
-	if (p->addrs != 2 || p->defaults != 2)
+	if (!p->empty && (p->addrs != 2 || p->defaults != 2))
 		return err_set(p->err, "it has %u of its 2 addresses and %u of its 2 default routes", p->addrs,
 			       p->defaults);
 	return 0;
@@ -284,6 +302,19 @@ static int prove(void *arg, int *fds, struct err *err)
 	if (check_layout(&p))
 		return err_wrap(err, "the sandbox's only way out must be the gate, but");
 	return probe_gate(job->nonce, err);
+}
+
+static int check_empty(void *arg, int *fds, struct err *err)
+{
+	struct prove p = { .err = err, .empty = true };
+
+	(void)fds;
+	return netns_enter(*(const int *)arg, err) || check_layout(&p) ? -1 : 0;
+}
+
+int gate_check_empty(int s_netns, struct err *err)
+{
+	return netns_run(check_empty, &s_netns, NULL, 0, err);
 }
 
 int gate_prove(int s_netns, const uint8_t nonce[HANDOFF_NONCE], struct err *err)

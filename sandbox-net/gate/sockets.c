@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netfilter/nfnetlink_log.h>
+#include <linux/rtnetlink.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdbool.h>
@@ -140,13 +141,26 @@ static int open_nflog(int *out, struct err *err)
 	return r ? err_set_errno(err, -r, "configure the NFLOG group") : 0;
 }
 
+/* When S is gone, so is gw0, and this socket says so. Bound, since the kernel sends its events to nobody else. */
+static int open_link(int *out, struct err *err)
+{
+	struct sockaddr_nl any = { .nl_family = AF_NETLINK };
+	int fd = *out = open_socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE, err);
+
+	if (fd < 0)
+		return -1;
+	if (bind(fd, (struct sockaddr *)&any, sizeof(any)))
+		return err_set_errno(err, errno, "bind the socket for links");
+	return set(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, RTNLGRP_LINK, "NETLINK_ADD_MEMBERSHIP", err);
+}
+
 int sockets_open(int *fds, struct err *err)
 {
 	for (int i = 0; i < HANDOFF_FDS; i++)
 		fds[i] = -1;
 	if (open_tcp(AF_INET, &fds[HANDOFF_TCP4], err) || open_tcp(AF_INET6, &fds[HANDOFF_TCP6], err) ||
 	    open_dns(AF_INET, &fds[HANDOFF_UDP4], err) || open_dns(AF_INET6, &fds[HANDOFF_UDP6], err) ||
-	    open_nflog(&fds[HANDOFF_NFLOG], err))
+	    open_nflog(&fds[HANDOFF_NFLOG], err) || open_link(&fds[HANDOFF_LINK], err))
 		goto fail;
 	fds[HANDOFF_NFT] = open_socket(AF_NETLINK, SOCK_RAW, NETLINK_NETFILTER, err);
 	if (fds[HANDOFF_NFT] >= 0)

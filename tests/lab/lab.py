@@ -304,7 +304,7 @@ class Lab:
                 "PYTHONDONTWRITEBYTECODE": "1"}
 
     def start(self, args, command, user=None, env=None, host=None, workspace=None, resolv=None, mounts=None,
-              log=True, stdin=None, stdout=subprocess.PIPE, stderr=subprocess.PIPE, wrap=(), program=None):
+              log=True, stdin=None, stdout=subprocess.PIPE, stderr=subprocess.PIPE, wrap=(), program=None, pass_fds=()):
         """Starts `netgate ARGS -- COMMAND` and returns it as Running.
 
         `log`: True for a file of its own (`--log` is added), a path, or None for no option. `user`: None is root.
@@ -321,7 +321,8 @@ class Lab:
             argv += ["--", *command]
         host = host or self.host
         process = subprocess.Popen(host.command(argv, user, mounts or host.mounts(resolv), workspace), env=environment,
-                                   stdin=subprocess.DEVNULL if stdin is None else stdin, stdout=stdout, stderr=stderr)
+                                   stdin=subprocess.DEVNULL if stdin is None else stdin, stdout=stdout, stderr=stderr,
+                                   pass_fds=pass_fds)
         return Running(process, log, mark, argv)
 
     def netgate(self, args, command, stdin=None, **kwargs):

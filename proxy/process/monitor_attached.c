@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The monitor of an attached sandbox. Nothing of the sandbox is netgate's: it
+ * is neither started nor ended here. What ends is its gate, in one way
+ * (end_gate()), and the sandbox is left with `lo`.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fdpass.h"
+#include "base/tell.h"
+#include "proxy/process/finder.h"
+#include "proxy/process/keeper.h"
+#include "proxy/process/monitor_impl.h"
+#include "proxy/process/proxy.h"
+#include "proxy/process/session.h"
+
+static const char *name_of(const struct run *r)
+{
+	return r->m->attached->request.name;
+}
+
+static void hang_up(struct run *r)
+{
+	if (r->m->report_fd >= 0)
+		close(r->m->report_fd);
+	r->m->report_fd = -1;
+}
+
+/* The proxy records this end and goes; if it does not, it is killed, which takes the gate away just as well. */
+static void end_gate(struct run *r, enum monitor_end end)
+{
+	if (r->end != MONITOR_END_COMMAND)
+		return;
+	r->end = end;
+	r->deadline_us = 0;
+	r->kill_us = clock_mono_us() + MONITOR_GRACE_ATTACHED_S * US_PER_S;
+	if (!r->failed)
+		r->status = 0;
+	hang_up(r);
+	monitor_finish_proxy(r);
+}
+
+/* ---- sandbox-net attach ---- */
+
+/* The gate is in force, and sandbox-net found S to be still what it was. */
+static void armed(struct run *r)
+{
+	const struct session *s = r->m->attached;
+	const struct attach_msg done = { .magic = ATTACH_MAGIC, .type = ATTACH_DONE };
+	const uint32_t word = KEEPER_ARMED;
+
+	r->started = true;
+	if (r->m->timeout_us)
+		r->deadline_us = clock_mono_us() + r->m->timeout_us;
+	monitor_start_finder(
+		r, &(struct finder_sandbox){ .init = s->request.pid, .user = -1, .net = -1, .place = &s->place });
+	(void)fdpass_send(s->keeper_fd, &word, sizeof(word), NULL, 0);
+	(void)fdpass_send(r->m->report_fd, &done, sizeof(done), NULL, 0);
+	hang_up(r);
+}
+
+void attached_message(struct run *r)
+{
+	struct attach_msg msg;
+	size_t n_fds;
+	ssize_t n = fdpass_recv(r->m->report_fd, &msg, sizeof(msg), NULL, 0, &n_fds);
+
+	if (n == -EAGAIN || n == -EINTR)
+		return;
+	if (attach_msg_ok(&msg, n) && msg.type == ATTACH_ARMED) {
+		armed(r);
+		return;
+	}
+	/* Whoever asked for it is told by sandbox-net itself. */
+	monitor_fail_silently(r);
+	end_gate(r, MONITOR_END_ATTACH_FAILED);
+}
+
+/* ---- ends ---- */
+
+void attached_order(struct run *r)
+{
+	uint32_t word = 0;
+	ssize_t n = recv(r->m->attached->keeper_fd, &word, sizeof(word), MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n == sizeof(word) && word == KEEPER_DETACH)
+		end_gate(r, MONITOR_END_DETACHED);
+	else
+		end_gate(r, n == sizeof(word) ? MONITOR_END_STOPPED : MONITOR_END_KILLED);
+}
+
+void attached_signal(struct run *r, int signo)
+{
+	if (signo == SIGINT || signo == SIGTERM || signo == SIGQUIT)
+		end_gate(r, MONITOR_END_STOPPED);
+}
+
+void attached_link_gone(struct run *r)
+{
+	const bool there = place_exists(&r->m->attached->place);
+
+	if (there && r->started && r->end == MONITOR_END_COMMAND)
+		tell(r->m->tell_fd, "sandbox %s: its eth0 was deleted in it; it has no network any more", name_of(r));
+	end_gate(r, there ? MONITOR_END_LINK_DELETED : MONITOR_END_SANDBOX_GONE);
+}
+
+void attached_timed_out(struct run *r)
+{
+	tell(r->m->tell_fd, "sandbox %s: the time limit is reached; its network is closed", name_of(r));
+	end_gate(r, MONITOR_END_TIME_LIMIT);
+}
+
+void attached_proxy_ended(struct run *r, int status)
+{
+	if (WIFEXITED(status) && WEXITSTATUS(status) == PROXY_SAID_WHY)
+		monitor_fail_silently(r);
+	else if (!r->started)
+		monitor_fail_silently(r); /* for want of the launcher, as a rule, which says why itself */
+	else if (r->end == MONITOR_END_COMMAND && WIFSIGNALED(status))
+		monitor_fail(r, "the proxy was killed by signal %d; it has no network any more", WTERMSIG(status));
+	else if (r->end == MONITOR_END_COMMAND)
+		monitor_fail(r, "the proxy ended early; it has no network any more");
+	else if (WIFSIGNALED(status) || WEXITSTATUS(status) != 0)
+		monitor_fail(r, "the proxy failed at the end; the log may lack its last records");
+	hang_up(r);
+}

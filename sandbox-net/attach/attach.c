@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sandbox-net attach. In order: find the sandbox and pin it; look at it; ask
+ * the job's netgate for a session; build the gate, hand it off and prove it as for a command that is run; look once more
+ * whether the sandbox is what it was. From the first error on, whatever was built goes with the descriptors.
+ */
+#include "sandbox-net/attach/attach.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/handoff.h"
+#include "sandbox-net/attach/client.h"
+#include "sandbox-net/attach/options.h"
+#include "sandbox-net/attach/start.h"
+#include "sandbox-net/attach/target.h"
+#include "sandbox-net/attach/vet.h"
+#include "sandbox-net/gate/handoff.h"
+
+struct attach {
+	const struct attach_options *options;
+	const char *job;
+	char name[ATTACH_NAME_MAX + 8];
+	struct target target;
+	uint32_t notes;
+	int sock;
+	int undo_sock; /* a second connection to a gate that we started; connected before we are somebody else to it */
+};
+
+static int request_session(struct attach *a, int *proxy, struct err *err)
+{
+	struct attach_msg msg = { .pid = a->target.pid,
+				  .risks = a->options->risks,
+				  .notes = a->notes,
+				  .dev = a->target.dev,
+				  .ino = a->target.ino };
+
+	memcpy(msg.name, a->name, sizeof(msg.name));
+	memcpy(msg.to, a->target.to, sizeof(msg.to));
+	memcpy(msg.file, a->target.file, sizeof(msg.file));
+	return client_send(a->sock, &msg, ATTACH_REQUEST, a->target.dir, err) ||
+			       client_wait(a->sock, &msg, ATTACH_GO, proxy, err)
+		       ? -1
+		       : 0;
+}
+
+static int connect_sandbox(struct attach *a, struct err *err)
+{
+	struct attach_msg msg = { 0 };
+	int proxy = -1, rc;
+
+	if (request_session(a, &proxy, err))
+		return -1;
+	/* Last, since it can't be undone: whom netgate speaks with was settled when the socket was connected. */
+	if (a->target.user >= 0 && setns(a->target.user, CLONE_NEWUSER)) {
+		close(proxy);
+		return err_set_errno(err, errno, "cannot enter its user namespace");
+	}
+	rc = handoff_run(proxy, a->target.netns, err);
+	close(proxy);
+	if (rc || target_check(&a->target, err) || client_send(a->sock, &msg, ATTACH_ARMED, -1, err))
+		return -1;
+	return client_wait(a->sock, &msg, ATTACH_DONE, NULL, err);
+}
+
+static int prepare(struct attach *a, struct err *err)
+{
+	const struct attach_options *o = a->options;
+
+	if (target_open(&a->target, o->kind, o->what, err))
+		return -1;
+	snprintf(a->name, sizeof(a->name), "%s", o->name ? o->name : a->target.name);
+	a->job = o->job ? o->job : a->name;
+	if (vet_sandbox(&a->target, o->risks, &a->notes, err) || target_check(&a->target, err))
+		return err_wrap(err, "%s", a->target.to);
+	for (int i = 0; i < ATTACH_NOTE_COUNT; i++)
+		if (a->notes >> i & 1)
+			fprintf(stderr, "sandbox-net: note: %s\n", attach_note_texts[i]);
+	return 0;
+}
+
+static int run(struct attach *a, struct err *err)
+{
+	if (prepare(a, err))
+		return -1;
+	if (a->options->n_gate > 0) {
+		if (start_gate(a->job, a->options->gate, a->options->n_gate, err))
+			return -1;
+		a->undo_sock = client_connect(a->job, err);
+		if (a->undo_sock < 0)
+			return -1;
+	}
+	a->sock = client_connect(a->job, err);
+	if (a->sock < 0)
+		return -1;
+	if (connect_sandbox(a, err))
+		return err_wrap(err, "%s was not attached", a->target.to);
+	return 0;
+}
+
+/* A gate that was started for this sandbox alone is of no more use. */
+static void undo(const struct attach *a)
+{
+	struct attach_msg msg = { 0 };
+	struct err err = { "" };
+
+	if (a->undo_sock >= 0 && client_send(a->undo_sock, &msg, ATTACH_DETACH, -1, &err) == 0)
+		(void)client_wait(a->undo_sock, &msg, ATTACH_DONE, NULL, &err);
+}
+
+int attach_main(int argc, char **argv)
+{
+	static struct attach_options options;
+	struct attach a = { .options = &options, .sock = -1, .undo_sock = -1 };
+	struct err err = { "" };
+	int rc;
+
+	if (attach_options_parse(argc, argv, &options, &err)) {
+		fprintf(stderr, "sandbox-net: %s\n", err.text);
+		return ATTACH_FAILED;
+	}
+	if (options.help) {
+		fputs(attach_help, stdout);
+		return 0;
+	}
+	rc = run(&a, &err);
+	if (a.sock >= 0)
+		close(a.sock);
+	if (rc) {
+		fprintf(stderr, "sandbox-net: %s\n", err.text);
+		undo(&a);
+	} else {
+		fprintf(stderr, "sandbox-net: %s is attached to job %s as %s; its name server is %s\n", a.target.to,
+			a.job, a.name, GATE_ADDR4);
+	}
+	target_close(&a.target);
+	return rc ? ATTACH_FAILED : 0;
+}

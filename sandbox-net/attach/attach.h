@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The subcommands that connect sandboxes which others made: each takes its argv, its own name first, and returns the exit status. */
+#ifndef SANDBOX_NET_ATTACH_H
+#define SANDBOX_NET_ATTACH_H
+
+enum { ATTACH_FAILED = 125 };
+
+/* sandbox-net attach: gives an existing network namespace a gate. */
+int attach_main(int argc, char **argv);
+
+/* sandbox-net detach: takes gates away. */
+int detach_main(int argc, char **argv);
+
+/* sandbox-net ls: which jobs wait, and what is attached to them. */
+int list_main(int argc, char **argv);
+
+#endif

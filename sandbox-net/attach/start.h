@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A gate of its own for a sandbox that is attached. */
+#ifndef SANDBOX_NET_START_H
+#define SANDBOX_NET_START_H
+
+#include <stddef.h>
+
+struct err;
+
+#define START_WAIT "60s" /* how long the gate waits for us */
+
+/*
+ * Runs `netgate --job JOB --detach --wait START_WAIT OPTIONS`, the netgate beside this program, and waits until it listens.
+ * The `n` options are netgate's own and are not looked at. Returns 0; or -1, and netgate has said why.
+ */
+int start_gate(const char *job, char *const *options, size_t n, struct err *err);
+
+#endif

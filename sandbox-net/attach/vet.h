@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What must be known of a sandbox that somebody else made, before it is given a gate. */
+#ifndef SANDBOX_NET_VET_H
+#define SANDBOX_NET_VET_H
+
+#include <stdint.h>
+
+struct err;
+struct target;
+
+/*
+ * Refuses S when it has a network already; and, unless the risk is among `risks` (bits of enum attach_risk), when a process in
+ * it could get at the gate: S then belongs to the user namespace that the gate will belong to, and CAP_NET_ADMIN there is
+ * enough to make links and change rules in the gate's namespace. *notes gets what is worth knowing (bits of enum attach_note).
+ * Returns 0 or -1.
+ */
+int vet_sandbox(const struct target *t, uint32_t risks, uint32_t *notes, struct err *err);
+
+#endif

@@ -59,6 +59,15 @@ static void values(void **state)
 		{ LIMIT_DURATION, "1h30m", 5400 * SECOND, "1h30m" },
 		{ LIMIT_DURATION, "25h", 90000 * SECOND, "1d1h" },
 		{ LIMIT_DURATION, "3650d", 3650 * 86400 * SECOND, "3650d" },
+		{ LIMIT_MEMORY, "4MiB", 4 << 20, "4MiB" },
+		{ LIMIT_MEMORY, "512MB", 512000000, "512MB" },
+		{ LIMIT_PIDS, "64", 64, "64" },
+		{ LIMIT_CPUS, "1", 1000, "1" },
+		{ LIMIT_CPUS, "0.5", 500, "0.5" },
+		{ LIMIT_CPUS, "0.010", 10, "0.01" },
+		{ LIMIT_CPUS, "12.345", 12345, "12.345" },
+		{ LIMIT_CPUS, "10.50", 10500, "10.5" },
+		{ LIMIT_CPUS, "1000000", LIMITS_CPUS_MAX, "1000000" },
 	};
 	char text[LIMITS_TEXT_MAX];
 	struct err err = { "" };
@@ -111,6 +120,19 @@ static void refused(void **state)
 		{ LIMIT_DURATION, "3651d" },
 		{ LIMIT_DURATION, "3650d1s" },
 		{ LIMIT_DURATION, "999999999999999999d" },
+		{ LIMIT_MEMORY, "512" },
+		{ LIMIT_MEMORY, "4095KiB" },
+		{ LIMIT_PIDS, "0" },
+		{ LIMIT_PIDS, "64k" },
+		{ LIMIT_CPUS, "0" },
+		{ LIMIT_CPUS, "0.009" },
+		{ LIMIT_CPUS, ".5" },
+		{ LIMIT_CPUS, "1." },
+		{ LIMIT_CPUS, "0.5000" },
+		{ LIMIT_CPUS, "50%" },
+		{ LIMIT_CPUS, "1.5.5" },
+		{ LIMIT_CPUS, "1000000.001" },
+		{ LIMIT_CPUS, "999999999999999999" },
 	};
 	uint64_t value = 77;
 

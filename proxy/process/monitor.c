@@ -137,13 +137,20 @@ static void proxy_ended(struct run *r, int status)
 		end_sandbox(r);
 }
 
-/* The launcher fails for want of the proxy, too; then what counts is why that one ended. */
+/*
+ * The launcher fails for want of the proxy, too; then what counts is why that one ended. A proxy that says nothing
+ * has ended for want of the launcher.
+ */
 static void reap_proxy(struct run *r)
 {
 	int status;
 
-	if (r->m->proxy && waitpid(r->m->proxy, &status, WNOHANG) == r->m->proxy)
+	if (!r->m->proxy || waitpid(r->m->proxy, &status, WNOHANG) != r->m->proxy)
+		return;
+	if (WIFSIGNALED(status) || WEXITSTATUS(status) == PROXY_SAID_WHY)
 		proxy_ended(r, status);
+	else
+		r->m->proxy = 0;
 }
 
 /* ---- the launcher's reports ---- */

@@ -75,7 +75,7 @@ class Attempt:
         assert end.get("lost", 0) == 0
 
     def is_allowed(self, name):
-        return any(fnmatch.fnmatchcase(name.lower(), pattern) for pattern in self.names)
+        return any(fnmatch.fnmatchcase(name.lower().rstrip("."), pattern) for pattern in self.names)
 
     # While it lasts
 
@@ -156,10 +156,10 @@ class Attempt:
         return [query.name for query in self.lab.dns.queries if query.name != "neighbour.test"]
 
     def recorded(self, kind, technique=None, **fields):
-        """The records with these fields, of which there must be one; their reason goes into the table."""
+        """The records with these fields, of which there must be one; the first one's reason, or a dial's outcome, goes into the table."""
         found = self.result.of(kind, **fields)
         assert found, f"no record of {kind} with {fields}"
-        self.note(f"`{found[0]['reason']}`", technique)
+        self.note(f"`{found[0].get('reason') or found[0]['outcome']}`", technique)
         return found
 
     def refused(self, error, technique=None):

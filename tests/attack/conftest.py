@@ -8,6 +8,7 @@ import pytest
 from . import table
 from .attempt import Attempt
 from .neighbour import Neighbour
+from .sandboxes import SANDBOXES
 
 
 def pytest_addoption(parser):
@@ -33,7 +34,7 @@ def neighbour(whole_lab):
     beside.close()
 
 
-@pytest.fixture(params=["bare", "root"])
+@pytest.fixture(params=list(SANDBOXES))
 def mode(request):
     return request.param
 

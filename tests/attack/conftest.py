@@ -42,10 +42,11 @@ def mode(request):
 @pytest.fixture
 def attack(lab, mode, neighbour):
     """Attempt, for one mode: `with attack("technique") as attempt`. The sandbox beside must not notice it."""
-    first, log = len(neighbour.samples), len(neighbour.records)
+    first = len(neighbour.samples)
+    neighbour.news()
     yield functools.partial(Attempt, lab, mode)
     neighbour.settle(1)
     assert {sample["status"] for sample in neighbour.samples[first:]} == {200}
-    strange = [record for record in neighbour.records[log:]
+    strange = [record for record in neighbour.news()
                if record["type"] not in ("decision", "dial", "close", "process") or record.get("verdict") == "deny"]
     assert strange == []

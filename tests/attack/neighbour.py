@@ -46,6 +46,7 @@ class Neighbour:
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         self.settle(20)
+        self._log, self._read_to = open(self.running.log, "rb"), 0
         self.usual = self.median(self.samples)
 
     def _read(self):
@@ -62,10 +63,14 @@ class Neighbour:
     def median(samples):
         return statistics.median(sample["ms"] for sample in samples)
 
-    @property
-    def records(self):
-        return self.running.records
+    def news(self):
+        """The records since the last call."""
+        self._log.seek(self._read_to)
+        lines = self._log.read().rpartition(b"\n")
+        self._read_to += len(lines[0]) + len(lines[1])
+        return [json.loads(line) for line in lines[0].splitlines()]
 
     def close(self):
         self.running.kill()
+        self._log.close()
         self._reader.join()

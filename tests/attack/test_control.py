@@ -17,6 +17,8 @@ for kind, to, data in (("udp", ("{v4('raw')}", 5000), {SECRET!r}), ("udp", ("{v4
     sock.connect(to)
     if data:
         sock.send(data)
+    if kind == "udp" and (to[1] == 5000 or data != {SECRET!r}):
+        sock.recv(1000)
 """
 
 

@@ -16,6 +16,7 @@
 #include "proxy/conn/cut.h"
 #include "proxy/conn/front.h"
 #include "proxy/conn/refusals.h"
+#include "proxy/conn/retry.h"
 #include "proxy/dns/dns_map.h"
 #include "proxy/dns/dns_server.h"
 #include "proxy/upstream/dial.h"
@@ -65,7 +66,7 @@ static void conn_interest(const struct conn *c, short *client, short *upstream)
 	case CONN_DIAL:
 		break;
 	case CONN_TUNNEL:
-		if (!c->up_done && !c->up_dead && !flow_pending(&c->up))
+		if (!c->up_done && !c->up_dead && !flow_pending(&c->up) && retry_wants_client(c))
 			*client |= EV_READ;
 		if (flow_pending(&c->down))
 			*client |= EV_WRITE;
@@ -124,6 +125,7 @@ static void conn_free(struct conn *c)
 	flow_release(&c->down, c->env->pool);
 	bytes_free(&c->in);
 	http_free(c->http);
+	retry_free(c);
 	budget_closed(&c->env->budget);
 	free(c);
 }
@@ -192,8 +194,7 @@ static void on_dialled(void *arg, int fd, enum reason reason, const struct endpo
 		}
 	} else {
 		conn_set_state(c, CONN_TUNNEL);
-		tunnel_begin(c);
-		if (c->unanswered && front_established(c) == STEP_CLOSE) {
+		if (tunnel_begin(c) == STEP_CLOSE || (c->unanswered && front_established(c) == STEP_CLOSE)) {
 			conn_free(c);
 			return;
 		}

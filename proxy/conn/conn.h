@@ -14,7 +14,8 @@
  * FRONT   front.c, socks.c: the client spoke to the gate itself, as to a proxy; collects what it asks for
  * HELLO   collects the client's first bytes in `in` until they name a host
  * DIAL    a verdict allowed it and is on record; looking up and connecting
- * TUNNEL  moves bytes both ways; with `peek` set, what the client sends first is still judged
+ * TUNNEL  moves bytes both ways; with `peek` set, what the client sends first is still judged;
+ *         with `retry`, a second ClientHello would be
  * HTTP    http.c: each request on the connection is judged before any of it is sent
  * DRAIN   delivers the last bytes (an alert, an error page), waits for the client's end
  *
@@ -42,6 +43,7 @@
 
 struct dial;
 struct http_session;
+struct retry;
 
 #define CONN_HELLO_S	  10	/* total, from accept to a complete hello; and for each HTTP head */
 #define CONN_DRAIN_S	  5	/* for the client to close when it has everything */
@@ -89,6 +91,7 @@ struct conn {
 	struct bytes in;	      /* from the client, not judged yet */
 	struct flow up, down;
 	struct dial *dial;
+	struct retry *retry;	   /* TUNNEL: watched for a second ClientHello (retry.h); NULL: not, or not any more */
 	struct http_session *http; /* NULL until the first request */
 };
 
@@ -149,8 +152,10 @@ enum step front_step(struct conn *c);
 enum step hello_step(struct conn *c);
 enum step drain_step(struct conn *c);
 enum step tunnel_step(struct conn *c);
-/* Upstream is connected for a tunnel: what is in `in` goes first, or is judged first. */
-void tunnel_begin(struct conn *c);
+/* Upstream is connected for a tunnel: what is in `in` goes first, or is judged first. STEP_CLOSE when out of memory. */
+enum step tunnel_begin(struct conn *c);
+/* Ends the leg for what was denied within the tunnel, and tells the client. */
+enum step tunnel_cut(struct conn *c, const struct conn_seen *seen, const struct verdict *verdict, enum close_end end);
 /* True while the client's first bytes are held back, or awaited, because it is not clear yet what they are. */
 bool tunnel_holds(const struct conn *c);
 enum step http_step(struct conn *c);

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "proxy/conn/conn.h"
 #include "proxy/conn/hello.h"
+#include "proxy/conn/retry.h"
 #include "proxy/wire/request_line.h"
 #include "proxy/wire/sniff.h"
 #include "proxy/wire/tls_hello.h"
@@ -46,7 +47,7 @@ enum hello hello_look(struct conn *c, struct hello_seen *out)
 		return HELLO_MORE;
 	if (parsed == PARSE_BAD)
 		return HELLO_TLS_BAD;
-	out->seen.len = len;
+	out->seen.len = out->tls.len;
 	out->seen.ech = out->tls.ech;
 	out->seen.alpn = out->tls.alpn[0] ? out->tls.alpn : NULL;
 	if (!out->tls.has_sni)
@@ -68,12 +69,14 @@ static enum step refuse(struct conn *c, const struct conn_seen *seen, enum reaso
 	return conn_deny(c, &v, seen);
 }
 
-static enum step decide_and_dial(struct conn *c, const struct conn_seen *seen)
+static enum step decide_and_dial(struct conn *c, const struct hello_seen *hello)
 {
-	const struct verdict v = conn_decide(c, seen);
+	const struct verdict v = conn_decide(c, &hello->seen);
 
 	if (!v.allow)
-		return conn_deny(c, &v, seen);
+		return conn_deny(c, &v, &hello->seen);
+	if (hello->seen.proto == PROTO_TLS && !retry_watch(c, hello))
+		return STEP_CLOSE;
 	return conn_dial(c, &v);
 }
 
@@ -109,7 +112,7 @@ enum step hello_step(struct conn *c)
 		return clock_mono_us() >= c->deadline_us ? out_of_time(c) : STEP_WAIT;
 	case HELLO_TLS:
 	case HELLO_OTHER:
-		return decide_and_dial(c, &hello.seen);
+		return decide_and_dial(c, &hello);
 	case HELLO_TLS_BAD:
 		return refuse(c, &hello.seen, REASON_TLS_MALFORMED);
 	case HELLO_TLS_BAD_NAME:

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "proxy/conn/conn.h"
 #include "proxy/conn/hello.h"
+#include "proxy/conn/retry.h"
 #include "proxy/wire/request_line.h"
 
 #define PEEK_READ 16384
@@ -37,7 +38,7 @@ static void first_end(struct conn *c, enum close_end end)
 	c->first_end = (uint8_t)end;
 }
 
-static enum step cut(struct conn *c, const struct conn_seen *seen, const struct verdict *verdict, enum close_end end)
+enum step tunnel_cut(struct conn *c, const struct conn_seen *seen, const struct verdict *verdict, enum close_end end)
 {
 	conn_end_leg(c, end, true);
 	return conn_deny(c, verdict, seen);
@@ -48,8 +49,13 @@ static enum step let_pass(struct conn *c)
 {
 	c->peek = false;
 	bytes_free(&c->up.head);
-	c->up.head = c->in;
-	c->in = (struct bytes){ 0 };
+	if (c->retry) {
+		if (!retry_pass_hello(c))
+			return STEP_CLOSE;
+	} else {
+		c->up.head = c->in;
+		c->in = (struct bytes){ 0 };
+	}
 	conn_deadline(c, c->env->budget.idle_us);
 	return STEP_AGAIN;
 }
@@ -60,16 +66,17 @@ static enum step judge_tls(struct conn *c, const struct hello_seen *hello)
 
 	if (!hello->has_sni && c->asked.len > 0 && is_web(c)) {
 		v = conn_refuse(c, &hello->seen, REASON_NO_NAME);
-		return cut(c, &hello->seen, &v, CLOSE_DENIED);
+		return tunnel_cut(c, &hello->seen, &v, CLOSE_DENIED);
 	}
 	if (hello->has_sni && c->host.len > 0 && !name_equal(&hello->sni, &c->host)) {
 		v = conn_refuse(c, &hello->seen, REASON_NAME_MISMATCH);
-		return cut(c, &hello->seen, &v, CLOSE_NAME_MISMATCH);
+		return tunnel_cut(c, &hello->seen, &v, CLOSE_NAME_MISMATCH);
 	}
 	v = conn_decide(c, &hello->seen);
 	if (!v.allow)
-		return cut(c, &hello->seen, &v, v.reason == REASON_LIMIT_UPLOAD ? CLOSE_LIMIT_UPLOAD : CLOSE_DENIED);
-	return let_pass(c);
+		return tunnel_cut(c, &hello->seen, &v,
+				  v.reason == REASON_LIMIT_UPLOAD ? CLOSE_LIMIT_UPLOAD : CLOSE_DENIED);
+	return retry_watch(c, hello) ? let_pass(c) : STEP_CLOSE;
 }
 
 /*
@@ -90,14 +97,15 @@ static uint64_t hold_us(const struct conn *c)
 	return may_be_hello(c) ? CONN_HELLO_S * US_PER_S : CONN_PEEK_WORD_MS * 1000u;
 }
 
-void tunnel_begin(struct conn *c)
+enum step tunnel_begin(struct conn *c)
 {
 	if (!c->peek)
-		(void)let_pass(c);
-	else if (is_web(c))
+		return let_pass(c);
+	if (is_web(c))
 		conn_deadline(c, (uint64_t)CONN_HELLO_S * US_PER_S);
 	else
 		conn_deadline(c, bytes_len(&c->in) > 0 ? hold_us(c) : c->env->budget.idle_us);
+	return STEP_AGAIN;
 }
 
 /* Neither TLS nor HTTP. */
@@ -108,7 +116,7 @@ static enum step judge_other(struct conn *c, const struct conn_seen *seen)
 	if (!is_web(c))
 		return let_pass(c);
 	v = conn_decide(c, seen);
-	return v.allow ? let_pass(c) : cut(c, seen, &v, CLOSE_DENIED);
+	return v.allow ? let_pass(c) : tunnel_cut(c, seen, &v, CLOSE_DENIED);
 }
 
 static enum step judge(struct conn *c, bool at_end)
@@ -154,7 +162,7 @@ static enum step judge(struct conn *c, bool at_end)
 		break;
 	}
 	v = conn_refuse(c, &hello.seen, reason);
-	return cut(c, &hello.seen, &v, CLOSE_DENIED);
+	return tunnel_cut(c, &hello.seen, &v, CLOSE_DENIED);
 }
 
 /* Reads and judges the client's first bytes. STEP_WAIT when more are needed. */
@@ -167,7 +175,7 @@ static enum step peek_step(struct conn *c)
 		const struct conn_seen nothing = { .proto = PROTO_ANY };
 		const struct verdict v = conn_refuse(c, &nothing, REASON_HELLO_TIMEOUT);
 
-		return cut(c, &nothing, &v, CLOSE_DENIED);
+		return tunnel_cut(c, &nothing, &v, CLOSE_DENIED);
 	}
 	if (n == -EAGAIN)
 		return had_some ? judge(c, false) : STEP_WAIT;
@@ -197,13 +205,18 @@ static enum step over_limit(struct conn *c)
 	return STEP_CLOSE;
 }
 
-/* Client to upstream. STEP_CLOSE when the connection is over. */
+/* Client to upstream. Another step than STEP_WAIT when the connection is over, or was cut. */
 static enum step run_up(struct conn *c)
 {
-	uint64_t budget = FLOW_UNLIMITED;
+	uint64_t budget;
+	enum step s;
 
 	if (c->up_done || c->up_dead)
 		return STEP_WAIT;
+	s = c->retry ? retry_client(c) : STEP_WAIT;
+	if (s != STEP_WAIT)
+		return s;
+	budget = c->retry ? 0 : FLOW_UNLIMITED;
 	switch (flow_run(&c->up, c->env->pool, &budget)) {
 	case FLOW_EOF:
 		c->up_done = true;
@@ -226,13 +239,19 @@ static enum step run_up(struct conn *c)
 	return STEP_WAIT;
 }
 
-/* Upstream to client. */
+/* Upstream to client. STEP_AGAIN when it made something to do for the other direction. */
 static enum step run_down(struct conn *c)
 {
-	uint64_t budget = FLOW_UNLIMITED;
+	enum step s = STEP_WAIT;
+	uint64_t budget;
 
 	if (c->down_done)
 		return STEP_WAIT;
+	if (retry_wants_server(c))
+		s = retry_server(c);
+	if (s == STEP_CLOSE)
+		return STEP_CLOSE;
+	budget = retry_wants_server(c) ? 0 : FLOW_UNLIMITED;
 	switch (flow_run(&c->down, c->env->pool, &budget)) {
 	case FLOW_EOF:
 		c->down_done = true;
@@ -249,21 +268,18 @@ static enum step run_down(struct conn *c)
 	default:
 		break;
 	}
-	return STEP_WAIT;
+	return s;
 }
 
 enum step tunnel_step(struct conn *c)
 {
-	if (c->peek) {
-		enum step s = peek_step(c);
+	enum step s = c->peek ? peek_step(c) : run_up(c);
 
-		if (s != STEP_WAIT)
-			return s;
-	} else if (run_up(c) == STEP_CLOSE) {
-		return STEP_CLOSE;
-	}
-	if (run_down(c) == STEP_CLOSE)
-		return STEP_CLOSE;
+	if (s != STEP_WAIT)
+		return s;
+	s = run_down(c);
+	if (s != STEP_WAIT)
+		return s;
 	if ((c->up_done || c->up_dead) && c->down_done) {
 		conn_end_leg(c, (enum close_end)c->first_end, false);
 		c->client_eof = c->up_done;

@@ -218,11 +218,13 @@ static bool parse_client_hello(struct reader body, struct tls_hello *hello)
 	return reader_done(&body) && parse_extensions(extensions, hello);
 }
 
-/* A whole message with its header. */
-static enum parse parse_message(const uint8_t *p, size_t len, struct tls_hello *hello)
+/* A whole message with its header, in `records` records. */
+static enum parse parse_message(const uint8_t *p, size_t len, size_t records, struct tls_hello *hello)
 {
-	if (parse_client_hello(reader_over(p + HANDSHAKE_HEADER, len - HANDSHAKE_HEADER), hello))
+	if (parse_client_hello(reader_over(p + HANDSHAKE_HEADER, len - HANDSHAKE_HEADER), hello)) {
+		hello->len = len + records * RECORD_HEADER;
 		return PARSE_OK;
+	}
 	*hello = (struct tls_hello){ 0 };
 	return PARSE_BAD;
 }
@@ -245,7 +247,7 @@ enum parse tls_hello_parse(const uint8_t *p, size_t len, uint8_t *scratch, struc
 		walk_records(stream, &m, scratch);
 		message = scratch;
 	}
-	return parse_message(message, m.need, hello);
+	return parse_message(message, m.need, m.records, hello);
 }
 
 enum parse tls_hello_message(const uint8_t *p, size_t len, struct tls_hello *hello)
@@ -258,7 +260,7 @@ enum parse tls_hello_message(const uint8_t *p, size_t len, struct tls_hello *hel
 		return got;
 	if (len < m.need)
 		return PARSE_MORE;
-	return len == m.need ? parse_message(p, len, hello) : PARSE_BAD;
+	return len == m.need ? parse_message(p, len, 0, hello) : PARSE_BAD;
 }
 
 bool tls_hello_early_name(const uint8_t *p, size_t len, struct tls_hello *hello)

@@ -14,6 +14,7 @@
 #define TLS_ALPN_MAX	   64	 /* text kept of the ALPN list, with the NUL; what is longer is cut */
 
 struct tls_hello {
+	size_t len; /* bytes that it takes of the stream, record headers included; or of the message */
 	bool has_sni;
 	const uint8_t *sni; /* the raw host_name, not canonical yet; points into the stream bytes or the scratch */
 	size_t sni_len;

@@ -16,8 +16,7 @@ struct watch {
 	const struct report *report;
 	struct terminal *terminal;
 	const char *command; /* its name, for messages */
-	struct resources *resources;
-	sigset_t signals; /* set by watch_block_signals() */
+	sigset_t signals;    /* set by watch_block_signals() */
 };
 
 /*

@@ -19,11 +19,10 @@ enum mount_hidden {
 struct mount_entry {
 	int id;
 	int parent;
-	const char *dev;   /* "MAJOR:MINOR" of the file system */
-	const char *root;  /* which directory of the file system is mounted */
-	const char *path;  /* where, unescaped; points into the table's text */
-	const char *type;  /* file system type, such as "ext4" or "fuse.sshfs" */
-	const char *super; /* options of the file system, such as "rw,memory" */
+	const char *dev;  /* "MAJOR:MINOR" of the file system */
+	const char *root; /* which directory of the file system is mounted */
+	const char *path; /* where, unescaped; points into the table's text */
+	const char *type; /* file system type, such as "ext4" or "fuse.sshfs" */
 	enum mount_hidden hidden;
 };
 

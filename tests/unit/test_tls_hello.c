@@ -51,10 +51,14 @@ static void assert_hello(const struct tls_hello *got, const char *sni, const cha
 
 static void assert_parses(const char *sni, const char *alpn, bool ech)
 {
-	struct tls_hello hello;
+	struct tls_hello hello, again;
 
 	assert_int_equal(parse(stream.n, &hello), PARSE_OK);
 	assert_hello(&hello, sni, alpn, ech);
+	/* Nothing but what the hello takes is needed, and nothing less. */
+	assert_int_equal(parse(hello.len, &again), PARSE_OK);
+	assert_int_equal(again.len, hello.len);
+	assert_int_equal(parse(hello.len - 1, &again), PARSE_MORE);
 }
 
 /* Every `step`th beginning of `stream`, and the last ones, may still become a hello. */

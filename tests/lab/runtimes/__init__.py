@@ -12,14 +12,18 @@ Debian's versions of the programs are in .ci/deps/test.
 
 import contextlib
 
+from .cni import Cni
 from .docker import Docker
+from .gvisor import Gvisor, runsc
 from .images import CA, Image, Images
 from .oci import Oci
 from .podman import Podman
+from .qemu import Qemu
 from .runtime import Box, Runtime
 from .site import Site
 
-__all__ = ["CA", "KINDS", "Box", "Docker", "Image", "Images", "Oci", "Podman", "Pool", "Runtime", "Site"]
+__all__ = ["CA", "KINDS", "Box", "Cni", "Docker", "Gvisor", "Image", "Images", "Oci", "Podman", "Pool", "Qemu", "Runtime",
+           "Site", "runsc"]
 
 # Each with the interface of Runtime: what holds for one should hold for all.
 KINDS = {
@@ -29,6 +33,8 @@ KINDS = {
     "rootless": lambda lab, images: Podman(lab, images, user=lab.user, name="rootless"),
     "runc": Oci,
     "crun": lambda lab, images: Oci(lab, images, "crun"),
+    "gvisor": Gvisor,
+    "qemu": Qemu,
 }
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Debian's dockerd with its own containerd, on a host of the lab and in folders of its own."""
 
+import itertools
 import json
 import os
 
@@ -20,6 +21,7 @@ class Docker(Store):
         self._config = {"runtimes": runtimes or {}, "cgroup-parent": self.site.cgroup.boxes,
                         "exec-opts": ["native.cgroupdriver=cgroupfs"]} | (config or {})
         self._daemon = None
+        self._counter = itertools.count()
         self._log = os.path.join(self.folder, "dockerd.log")
         self.socket = os.path.join(self.folder, "docker.sock")
         self.containerd = os.path.join(self.folder, "exec/containerd/containerd.sock")
@@ -49,6 +51,13 @@ class Docker(Store):
     def ctr(self, *argv, **kwargs):
         """containerd's own client. Its containers must have an end: dockerd does not know them."""
         return self.site.run(["ctr", f"--address={self.containerd}", *argv], **kwargs)
+
+    def ctr_run(self, argv, image=None, network=None):
+        """Runs a command by ctr to its end. `network`: the path of a network namespace; None is a new one."""
+        ident = f"ctr-{next(self._counter)}"
+        namespace = [f"--with-ns=network:{network}"] if network else []
+        return self.ctr("run", "--rm", "--rootfs", "--env=PATH=/usr/bin:/bin", f"--cgroup={self.site.cgroup.boxes}/{ident}", *namespace,
+                        (image or self.images.busybox()).rootfs, ident, *argv)
 
     def end(self):
         if not self._daemon:

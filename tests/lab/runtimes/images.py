@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """What runs in the containers: root file systems, made once and cached below the build folder by what they were made of.
 
-Nothing is fetched for them. `busybox` is one static program (2 MB). `debian` is a Debian system with what an agent's job
+Nothing is fetched for these. `busybox` is one static program (2 MB). `debian` is a Debian system with what an agent's job
 uses (PACKAGES), put together from the files of this machine's own packages: they are the same files that a
 bootstrap would download and unpack, in a fiftieth of the time.
 
 A runtime with an image store of its own takes `tar`; the others run on `rootfs` itself and must not write to it.
+
+For virtual machines `machine` has Debian's kernel, whose package is fetched and unpacked, but not installed, and an initramfs
+with busybox and the drivers of network cards.
 """
 
+import dataclasses
 import fcntl
+import functools
+import gzip
 import hashlib
 import os
 import re
@@ -25,6 +31,10 @@ FILES = {"etc/passwd": "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobo
          "etc/nsswitch.conf": "hosts: files dns\n"}
 CA = "/etc/ssl/certs/ca-certificates.crt"  # the place in each image over which a test mounts its certificates
 
+KERNEL = "linux-image-cloud-amd64"
+MODULES = ["virtio_ring", "virtio", "virtio_mmio", "virtio_pci_modern_dev", "virtio_pci_legacy_dev", "virtio_pci", "failover", "net_failover",
+           "virtio_net"]  # in the order in which they can be loaded
+
 LEFT_OUT = re.compile(r"/usr/share/(doc|man|locale|info|lintian|bug)/")
 
 
@@ -36,11 +46,22 @@ class Image:
         self.rootfs, self.tar = os.path.join(folder, "rootfs"), os.path.join(folder, "rootfs.tar")
 
 
+@dataclasses.dataclass
+class Machine:
+    """Paths. Further archives may follow the first in an initramfs: it runs /init, which no archive has yet."""
+
+    kernel: str
+    initramfs: str
+
+
 def cached(cache, name, key, build):
-    """The folder below `cache` that `build(folder)` filled for this key: now, or in an earlier run. Older ones go."""
+    """The folder below `cache` that `build(folder)` filled for this key: now, or in an earlier run. Older ones go.
+
+    `build` may ask for other names' folders.
+    """
     os.makedirs(cache, exist_ok=True)
     folder = os.path.join(cache, f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:16]}")
-    with open(os.path.join(cache, ".lock"), "w") as lock:
+    with open(os.path.join(cache, f".{name}.lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not os.path.isdir(folder):
             for old in os.listdir(cache):
@@ -158,6 +179,53 @@ def _dpkg_database(root, closure):
             shutil.copy(os.path.join("/var/lib/dpkg/info", name), os.path.join(database, "info"))
 
 
+def _apt(*argv, folder="/"):
+    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, timeout=600)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(argv)}: {done.stderr}")
+    return done.stdout
+
+
+def _kernel_package():
+    """The name of the package that Debian's meta package stands for."""
+    find = re.compile(r"Depends: (linux-image-\S+)")
+    found = find.search(_apt("apt-cache", "depends", KERNEL))
+    if not found:  # no package lists yet
+        _apt("apt-get", "-qq", "update")
+        found = find.search(_apt("apt-cache", "depends", KERNEL))
+    return found[1]
+
+
+def archive(root):
+    """A folder as a cpio archive, which is what the kernel unpacks its initramfs from."""
+    names = [os.path.relpath(os.path.join(folder, name), root) for folder, folders, files in os.walk(root) for name in folders + files]
+    return subprocess.run(["busybox", "cpio", "-o", "-H", "newc"], cwd=root, input="\n".join(sorted(names)).encode() + b"\n",
+                          check=True, capture_output=True, timeout=60).stdout
+
+
+def _machine(folder, package, busybox):
+    _apt("apt-get", "-qq", "download", package, folder=folder)
+    deb, = [name for name in os.listdir(folder) if name.endswith(".deb")]
+    unpacked = os.path.join(folder, "unpacked")
+    _apt("dpkg-deb", "--extract", deb, unpacked, folder=folder)
+    boot = os.path.join(unpacked, "boot")
+    kernel, = [name for name in os.listdir(boot) if name.startswith("vmlinuz-")]
+    os.rename(os.path.join(boot, kernel), os.path.join(folder, "vmlinuz"))
+    root = os.path.join(folder, "initramfs")
+    shutil.copytree(busybox.rootfs, root, symlinks=True)
+    os.mkdir(os.path.join(root, "modules"))
+    for where, _, names in os.walk(os.path.join(unpacked, "lib/modules")):
+        for name in names:
+            if name in {f"{module}.ko" for module in MODULES}:
+                shutil.copy(os.path.join(where, name), os.path.join(root, "modules"))
+    with open(os.path.join(folder, "initramfs.gz"), "wb") as out:
+        packed = gzip.compress(archive(root), 1)
+        out.write(packed + bytes(-len(packed) % 4))  # the kernel looks for the next archive at a multiple of 4
+    for done in (unpacked, root):
+        shutil.rmtree(done)
+    os.unlink(os.path.join(folder, deb))
+
+
 class Images:
     """`cache`: a folder for them that stays."""
 
@@ -166,12 +234,21 @@ class Images:
         with open(__file__) as source:
             self._source = source.read()
 
+    @functools.cache
     def busybox(self):
         with open("/bin/busybox", "rb") as program:
             key = hashlib.sha256(program.read()).hexdigest() + self._source
         return Image("busybox", cached(self._cache, "busybox", key, _busybox))
 
+    @functools.cache
     def debian(self):
         closure = _closure(PACKAGES, *_installed())
         key = repr(sorted(closure.items())) + self._source
         return Image("debian", cached(self._cache, "debian", key, lambda folder: _debian(folder, closure)))
+
+    @functools.cache
+    def machine(self):
+        package = _kernel_package()
+        key = _apt("apt-get", "download", "--print-uris", package) + self._source
+        folder = cached(self._cache, "machine", key, lambda folder: _machine(folder, package, self.busybox()))
+        return Machine(os.path.join(folder, "vmlinuz"), os.path.join(folder, "initramfs.gz"))

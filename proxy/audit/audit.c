@@ -5,6 +5,10 @@
  * A record takes its sequence number and its place in the hash chain only once
  * it is in the file. While records are lost nothing moves; the next one then
  * begins with a try to write the gap record, and is lost as well when that fails.
+ *
+ * A file that has lost its name takes no more records: they would be lost with
+ * it. The chain and seq go on in the file that follows, whose first record, as
+ * the last one of the former, says so and carries the chain's head.
  */
 #include "proxy/audit/audit_impl.h"
 
@@ -15,7 +19,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/tell.h"
 #include "proxy/audit/tally.h"
+
+#define COMPLAIN_S 60 /* a person is told no more often that the log can't be written */
 
 /* Worst case: five bytes of JSON for one of input, a cut mark for each string, keys and numbers. */
 #define ESCAPED(max) (5 * (max) + 24)
@@ -35,6 +42,7 @@ struct audit *audit_new(const struct audit_config *config)
 	if (!a)
 		return NULL;
 	a->verbose_fd = config->verbose_fd;
+	a->tell_fd = config->tell_fd;
 	a->job = config->job;
 	a->sandbox = config->sandbox;
 	a->policy = config->policy;
@@ -115,11 +123,79 @@ static int write_gap(struct audit *a, struct record *r)
 	return ret;
 }
 
+static int write_log_event(struct audit *a, struct record *r, enum log_event event)
+{
+	static const char *const words[] = {
+		[LOG_ROTATED] = "rotated",
+		[LOG_CONTINUES] = "continues",
+		[LOG_TRUNCATED] = "truncated",
+	};
+	char head[CHAIN_HEX];
+
+	static_assert(sizeof(words) / sizeof(*words) == LOG_EVENT_COUNT, "a word for each event");
+
+	json_begin(&r->json, r->mem, sizeof(r->mem));
+	begin_line(a, &r->json, "log");
+	json_text(&r->json, "event", words[event]);
+	chain_hex(a->head, head);
+	json_text(&r->json, "head", head);
+	return write_line(a, &r->json);
+}
+
+/* Writes what must be on record before the next record. Returns 0; or -errno, and nothing can be recorded now. */
+static int write_due(struct audit *a, struct record *r)
+{
+	enum log_file_state state = log_file_look(&a->file);
+	int ret;
+
+	if (state == LOG_FILE_GONE)
+		return -ENOENT;
+	if (state == LOG_FILE_CUT) {
+		a->truncated++;
+		if (a->seq > 0 && a->due == LOG_NOTHING)
+			a->due = LOG_TRUNCATED;
+	}
+	if (a->due != LOG_NOTHING) {
+		ret = write_log_event(a, r, a->due);
+		if (ret)
+			return ret;
+		a->due = LOG_NOTHING;
+	}
+	return a->lost ? write_gap(a, r) : 0;
+}
+
+void audit_move(struct audit *a, int fd)
+{
+	struct record r;
+
+	/* The former file may take no more; what is due there is due in the next one then. */
+	if (a->seq > 0 && !write_due(a, &r))
+		(void)write_log_event(a, &r, LOG_ROTATED);
+	log_file_close(&a->file);
+	log_file_open(&a->file, fd);
+	if (a->seq > 0) {
+		a->due = LOG_CONTINUES;
+		(void)write_due(a, &r);
+	}
+}
+
 void record_begin(struct audit *a, struct record *r, const char *type)
 {
-	r->error = a->lost ? write_gap(a, r) : 0;
+	r->error = write_due(a, r);
 	json_begin(&r->json, r->mem, sizeof(r->mem));
 	begin_line(a, &r->json, type);
+}
+
+/* Once for each time that it begins, and not again for what begins every few seconds. */
+static void complain(struct audit *a, int error)
+{
+	uint64_t now = clock_mono_us();
+
+	if (a->lost > 0 || a->tell_fd < 0 || (a->complained_us && now - a->complained_us < COMPLAIN_S * US_PER_S))
+		return;
+	a->complained_us = now;
+	tell(a->tell_fd, "the log can't be written (%s): nothing new is allowed until it can",
+	     error == -ENOENT ? "it was removed" : strerror(-error));
 }
 
 int record_write(struct audit *a, struct record *r)
@@ -127,6 +203,7 @@ int record_write(struct audit *a, struct record *r)
 	int ret = r->error ? r->error : write_line(a, &r->json);
 
 	if (ret) {
+		complain(a, ret);
 		a->lost++;
 		a->lost_ever++;
 	}

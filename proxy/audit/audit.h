@@ -60,6 +60,7 @@ enum close_end {
 struct audit_config {
 	int fd;			     /* the log; stays the caller's. O_APPEND; O_RDWR for a file, see log_file.h */
 	int verbose_fd;		     /* a line an attempt, or -1 */
+	int tell_fd;		     /* for a person, when the log can't be written (base/tell.h); or -1 */
 	const char *job;	     /* borrowed, outlives the audit */
 	const char *sandbox;	     /* the name of an attached sandbox; NULL: a command is run. Borrowed likewise */
 	const struct policy *policy; /* for rule labels; borrowed, outlives the audit */
@@ -72,6 +73,12 @@ struct audit_config {
  */
 struct audit *audit_new(const struct audit_config *config);
 void audit_free(struct audit *a);
+
+/*
+ * Goes on in another file (as in audit_config; it stays the caller's, as the former one, which may be closed
+ * then). Both files get a `log` record that says so, where they can be written.
+ */
+void audit_move(struct audit *a, int fd);
 
 /* `command` NULL-terminated argv; shown cut. Returns 0 or -errno, as every call below. */
 int audit_start(struct audit *a, char *const *command);

@@ -38,9 +38,13 @@ struct audit_totals {
 	uint64_t drops;	   /* packets */
 };
 
+/* What befell the file, on record in `log` records. */
+enum log_event { LOG_NOTHING, LOG_ROTATED, LOG_CONTINUES, LOG_TRUNCATED, LOG_EVENT_COUNT };
+
 struct audit {
 	struct log_file file;
-	int verbose_fd;
+	enum log_event due; /* to be recorded before anything else */
+	int verbose_fd, tell_fd;
 	const char *job, *sandbox;
 	const struct policy *policy;
 	struct chain *chain;
@@ -48,6 +52,8 @@ struct audit {
 	uint64_t seq;		  /* of the last record that is in the file */
 	uint64_t lost;		  /* records that could not be written since */
 	uint64_t lost_ever;	  /* records that could not be written at all */
+	uint64_t truncated;	  /* how often somebody cut the file */
+	uint64_t complained_us;	  /* when a person was told that it can't be written */
 	uint64_t begun_us;	  /* when audit_start() was called */
 	uint64_t verbose_skipped; /* lines that a stopped terminal did not take */
 	struct audit_totals totals;
@@ -59,11 +65,11 @@ struct audit {
 /* A record that is being built. */
 struct record {
 	struct json json;
-	int error; /* the gap record that is due before it can't be written: nor can this */
+	int error; /* what is due before it can't be written: nor can this */
 	char mem[RECORD_MAX];
 };
 
-/* Starts a record: version, seq, time, job and type are in it. Writes the gap record first when one is due. */
+/* Starts a record: version, seq, time, job and type are in it. Writes what is due before it: a log record, a gap record. */
 void record_begin(struct audit *a, struct record *r, const char *type);
 
 /* Ends the record and writes it. Returns 0; or -errno, and it is counted as lost. */

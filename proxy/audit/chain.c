@@ -52,3 +52,19 @@ void chain_hex(const uint8_t head[static CHAIN_LEN], char hex[static CHAIN_HEX])
 	}
 	hex[2 * CHAIN_LEN] = '\0';
 }
+
+int chain_parse(const char *hex, uint8_t head[static CHAIN_LEN])
+{
+	static const char digits[] = "0123456789abcdef0123456789ABCDEF";
+
+	if (strlen(hex) != CHAIN_HEX - 1)
+		return -EINVAL;
+	for (size_t i = 0; i < 2 * CHAIN_LEN; i++) {
+		const char *at = strchr(digits, hex[i]);
+
+		if (!at)
+			return -EINVAL;
+		head[i / 2] = (uint8_t)(head[i / 2] << 4 | ((at - digits) & 15));
+	}
+	return 0;
+}

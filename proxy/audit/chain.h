@@ -27,4 +27,7 @@ int chain_add(struct chain *c, uint8_t head[static CHAIN_LEN], const void *line,
 /* Lower-case hex. */
 void chain_hex(const uint8_t head[static CHAIN_LEN], char hex[static CHAIN_HEX]);
 
+/* Takes 64 hex digits of either case. Returns 0; or -EINVAL, and `head` is undefined. */
+int chain_parse(const char *hex, uint8_t head[static CHAIN_LEN]);
+
 #endif

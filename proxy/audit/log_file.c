@@ -3,7 +3,7 @@
  * Whole lines or nothing.
  *
  * System calls after log_file_open(), for whoever filters them: write, poll,
- * fstat, lseek, ftruncate, fallocate, flock; pread in log_file_open().
+ * fstat, lseek, ftruncate, fallocate, flock, pread.
  * Signals SIGPIPE and SIGXFSZ must be ignored by the program.
  */
 #include "proxy/audit/log_file.h"
@@ -53,6 +53,12 @@ static void reserve_ahead(struct log_file *f)
 		f->reserve = false;
 }
 
+int log_file_create(const char *path, int flags)
+{
+	/* Read too: half a line that a killed run left behind is ended before the first record. */
+	return open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | flags, 0600);
+}
+
 void log_file_open(struct log_file *f, int fd)
 {
 	struct stat st;
@@ -61,6 +67,7 @@ void log_file_open(struct log_file *f, int fd)
 	f->regular = !fstat(fd, &st) && S_ISREG(st.st_mode);
 	if (!f->regular)
 		return;
+	f->linked = st.st_nlink > 0;
 	lock_shared(f);
 	f->torn = ends_torn(fd);
 	f->reserve = true;
@@ -80,6 +87,30 @@ void log_file_close(struct log_file *f)
 	f->fd = -1;
 }
 
+/*
+ * The descriptor's offset is where the last write ended. Others may append, so that it lies anywhere behind what
+ * this writer expects, and the file's end behind it; both lie before it only after a cut.
+ */
+enum log_file_state log_file_look(struct log_file *f)
+{
+	struct stat st;
+	off_t pos;
+
+	if (!f->regular || fstat(f->fd, &st))
+		return LOG_FILE_SAME;
+	if (f->linked && st.st_nlink == 0)
+		return LOG_FILE_GONE;
+	pos = lseek(f->fd, 0, SEEK_CUR);
+	if (pos >= f->end && st.st_size >= pos) {
+		f->end = pos;
+		return LOG_FILE_SAME;
+	}
+	f->end = lseek(f->fd, 0, SEEK_SET);
+	f->torn = ends_torn(f->fd);
+	f->reserved = 0;
+	return LOG_FILE_CUT;
+}
+
 /* Takes the last `n` bytes off the file again, if they are its last and nobody else writes to it. */
 static bool cut_back(struct log_file *f, size_t n)
 {
@@ -91,7 +122,7 @@ static bool cut_back(struct log_file *f, size_t n)
 		return false;
 	pos = lseek(f->fd, 0, SEEK_CUR);
 	if (pos >= (off_t)n && !fstat(f->fd, &st) && st.st_size == pos)
-		cut = !ftruncate(f->fd, pos - (off_t)n);
+		cut = !ftruncate(f->fd, pos - (off_t)n) && lseek(f->fd, pos - (off_t)n, SEEK_SET) >= 0;
 	f->reserved = 0;
 	lock_shared(f);
 	return cut;
@@ -140,6 +171,7 @@ int log_file_write(struct log_file *f, const void *p, size_t len)
 			f->torn = true;
 		return r;
 	}
+	f->end += (off_t)len;
 	f->reserved -= f->reserved < len ? f->reserved : len;
 	reserve_ahead(f);
 	return 0;

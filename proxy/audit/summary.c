@@ -472,4 +472,7 @@ void audit_summary(const struct audit *a, FILE *out)
 	}
 	if (a->lost_ever)
 		fprintf(out, "netgate: %" PRIu64 " records could not be written to the log\n", a->lost_ever);
+	if (a->truncated)
+		fprintf(out,
+			"netgate: the log was cut by another program while it was written; records may be missing\n");
 }

@@ -53,7 +53,7 @@ static const char text[] =
 	"Other commands\n"
 	"  netgate check POLICY              load a policy, warn about it, print it canonically\n"
 	"  netgate explain POLICY WHAT       what would happen to a URL or HOST[:PORT], and which rule decides\n"
-	"  netgate verify LOG                check a log's sequence numbers and hash chain\n"
+	"  netgate verify LOG...             check a log's sequence numbers and hash chain\n"
 	"  netgate help [check|explain|verify]\n"
 	"\n"
 	"Exit status: the command's own; 124 the time limit was reached; 125 netgate itself failed;\n"
@@ -68,8 +68,10 @@ static const struct {
 		   "wrong usage\n" },
 	{ "explain", "usage: netgate explain POLICY URL|HOST[:PORT]\n"
 		     "exit status: 0 allowed, 1 denied, 2 error\n" },
-	{ "verify", "usage: netgate verify LOG [--job NAME] [--head HASH]   (\"-\": standard input)\n"
-		    "exit status: 0 whole, 1 broken, 2 error, 3 a run has no end record\n" },
+	{ "verify",
+	  "usage: netgate verify LOG... [--job NAME] [--head HASH]   (\"-\": standard input)\n"
+	  "the files of a rotated log in their order, the oldest first\n"
+	  "exit status: 0 whole, 1 broken, 2 error, 3 a run has no end record, or a part of it is not here\n" },
 };
 
 static void print(const char *command, FILE *out)

@@ -4,7 +4,7 @@
  * is half there, none is missing without a gap record, and seq and chain stay whole.
  * links: proxy/audit/audit.c proxy/audit/records.c proxy/audit/chain.c proxy/audit/log_file.c
  * links: proxy/audit/summary.c proxy/audit/tally.c proxy/audit/show.c proxy/audit/verbose.c
- * links: base/json.c base/addr.c base/clock.c base/name.c rules/reason.c rules/hint.c base/prefix.c rules/special.c
+ * links: base/json.c base/addr.c base/clock.c base/tell.c base/name.c rules/reason.c rules/hint.c base/prefix.c rules/special.c
  * links: tests/unit/audit_bench.c tests/unit/rules_stub.c
  */
 #include "proxy/audit/log_file.h"
@@ -14,6 +14,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -165,7 +166,7 @@ static void shared_file(void **state)
 static void torn_by_earlier_run(void **state)
 {
 	struct policy policy = { .audit = false };
-	struct audit_config config = { .verbose_fd = -1, .job = "j", .policy = &policy };
+	struct audit_config config = { .verbose_fd = -1, .tell_fd = -1, .job = "j", .policy = &policy };
 	struct audit *a;
 
 	(void)state;
@@ -185,7 +186,7 @@ static void full_pipe(void **state)
 {
 	static char junk[4096], path[1024], out[65536];
 	struct policy policy = { .audit = false };
-	struct audit_config config = { .verbose_fd = -1, .job = "j", .policy = &policy };
+	struct audit_config config = { .verbose_fd = -1, .tell_fd = -1, .job = "j", .policy = &policy };
 	struct verdict verdict = { .reason = REASON_NOT_ALLOWED };
 	struct request request = { .proto = PROTO_HTTP, .port = 80 };
 	struct audit_decision d = { .conn = 1, .request = &request, .verdict = &verdict, .path = path };
@@ -245,7 +246,7 @@ static void dead_log(void **state)
 {
 	struct policy policy = { .audit = false };
 	struct audit_bench b = { .policy = { .audit = false } };
-	struct audit_config config = { .verbose_fd = -1, .job = "j", .policy = &policy };
+	struct audit_config config = { .verbose_fd = -1, .tell_fd = -1, .job = "j", .policy = &policy };
 	int p[2];
 
 	(void)state;
@@ -262,12 +263,198 @@ static void dead_log(void **state)
 	close(p[1]);
 }
 
+static void assert_begins(const char *text, const char *with)
+{
+	if (strncmp(text, with, strlen(with)) != 0)
+		fail_msg("%.*s where %s was due", (int)strlen(with), text, with);
+}
+
+/* A log with a name: an open file at a path of the test's own, which the caller removes. */
+static int named_file(char path[static 32])
+{
+	int fd;
+
+	snprintf(path, 32, "/tmp/test-log-XXXXXX");
+	fd = mkostemp(path, O_APPEND | O_CLOEXEC);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static struct audit *audit_on(int fd)
+{
+	static struct policy policy;
+	const struct audit_config config = { .fd = fd, .verbose_fd = -1, .tell_fd = -1, .job = "j", .policy = &policy };
+	struct audit *a = audit_new(&config);
+
+	assert_non_null(a);
+	return a;
+}
+
+/* The lines of both files, one after the other, have one chain, whose head so far is the audit's. */
+static void assert_chain_over(const struct audit *a, const int *fds, size_t n)
+{
+	char want[CHAIN_HEX], have[CHAIN_HEX];
+	struct chain *chain = chain_new();
+	uint8_t head[CHAIN_LEN];
+	size_t len;
+
+	assert_int_equal(chain_begin(chain, head), 0);
+	for (size_t i = 0; i < n; i++) {
+		const char *text = audit_bench_raw(fds[i], &len);
+
+		for (const char *lf; (lf = strchr(text, '\n')); text = lf + 1)
+			assert_int_equal(chain_add(chain, head, text, (size_t)(lf - text)), 0);
+	}
+	chain_free(chain);
+	chain_hex(head, want);
+	audit_head(a, have);
+	assert_string_equal(have, want);
+}
+
+/* A log that goes on in another file: each says so, and seq and chain go on. */
+static void moved(void **state)
+{
+	char paths[2][32];
+	const int fds[] = { named_file(paths[0]), named_file(paths[1]) };
+	struct audit_bench b = { .audit = audit_on(fds[0]), .fd = fds[0] };
+	const char *text;
+
+	(void)state;
+	assert_int_equal(audit_start(b.audit, command), 0);
+	audit_move(b.audit, fds[1]);
+	text = audit_bench_text(fds[0]);
+	assert_non_null(
+		strstr(text, "\n{\"v\":1,\"seq\":2,\"time\":\"T\",\"job\":\"j\",\"type\":\"log\",\"event\":\"rotated\","
+			     "\"head\":\""));
+	text = audit_bench_text(fds[1]);
+	assert_begins(text, "{\"v\":1,\"seq\":3,\"time\":\"T\",\"job\":\"j\",\"type\":\"log\",\"event\":\"continues\"");
+	assert_int_equal(deny(&b, 1), 0);
+	assert_non_null(strstr(audit_bench_text(fds[1]), "\n{\"v\":1,\"seq\":4,"));
+	assert_chain_over(b.audit, fds, 2);
+	audit_free(b.audit);
+	for (int i = 0; i < 2; i++) {
+		close(fds[i]);
+		unlink(paths[i]);
+	}
+}
+
+/* Before its first record a run has nothing to go on with. */
+static void moved_before_start(void **state)
+{
+	char paths[2][32];
+	const int fds[] = { named_file(paths[0]), named_file(paths[1]) };
+	struct audit *a = audit_on(fds[0]);
+
+	(void)state;
+	audit_move(a, fds[1]);
+	assert_int_equal(audit_start(a, command), 0);
+	assert_int_equal(size_of(fds[0]), 0);
+	assert_begins(audit_bench_text(fds[1]), "{\"v\":1,\"seq\":1,");
+	audit_free(a);
+	for (int i = 0; i < 2; i++) {
+		close(fds[i]);
+		unlink(paths[i]);
+	}
+}
+
+/* A file without a name takes no records: they are lost until there is another, which says how many. */
+static void removed(void **state)
+{
+	char paths[2][32];
+	const int fds[] = { named_file(paths[0]), named_file(paths[1]) };
+	struct audit_bench b = { .audit = audit_on(fds[0]), .fd = fds[0] };
+	off_t before;
+
+	(void)state;
+	assert_int_equal(audit_start(b.audit, command), 0);
+	before = size_of(fds[0]);
+	unlink(paths[0]);
+	assert_int_equal(allow(&b, 1), -ENOENT);
+	assert_int_equal(deny(&b, 2), -ENOENT);
+	audit_move(b.audit, fds[1]);
+	assert_int_equal(size_of(fds[0]), before);
+	assert_int_equal(allow(&b, 3), 0);
+	assert_non_null(strstr(audit_bench_text(fds[1]), "\"event\":\"continues\",\"head\":\""));
+	assert_non_null(strstr(audit_bench_text(fds[1]),
+			       "\n{\"v\":1,\"seq\":3,\"time\":\"T\",\"job\":\"j\",\"type\":\"gap\","
+			       "\"lost\":2}\n{\"v\":1,\"seq\":4,"));
+	assert_chain_over(b.audit, fds, 2);
+	audit_free(b.audit);
+	close(fds[0]);
+	close(fds[1]);
+	unlink(paths[1]);
+}
+
+/* A file that another program cuts (copytruncate): said once in the next record, whatever is left of it. */
+static void truncated(void **state)
+{
+	static const off_t left[] = { 0, 20 };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		char path[32];
+		const int fd = named_file(path);
+		struct audit_bench b = { .audit = audit_on(fd), .fd = fd };
+		const char *text;
+
+		assert_int_equal(audit_start(b.audit, command), 0);
+		assert_int_equal(deny(&b, 1), 0);
+		assert_int_equal(ftruncate(fd, left[i]), 0);
+		assert_int_equal(deny(&b, 2), 0);
+		assert_int_equal(deny(&b, 3), 0);
+		text = audit_bench_text(fd);
+		text += left[i] ? strcspn(text, "\n") + 1 : 0;
+		assert_begins(
+			text,
+			"{\"v\":1,\"seq\":3,\"time\":\"T\",\"job\":\"j\",\"type\":\"log\",\"event\":\"truncated\"");
+		text = strchr(text, '\n') + 1;
+		assert_begins(text, "{\"v\":1,\"seq\":4,\"time\":\"T\",\"job\":\"j\",\"type\":\"decision\",\"conn\":2");
+		assert_null(strstr(text, "truncated"));
+		assert_non_null(strstr(audit_bench_summary(&b), "the log was cut by another program"));
+		audit_free(b.audit);
+		close(fd);
+		unlink(path);
+	}
+}
+
+/* What this writer takes back itself is no cut, and what others append hides none. */
+static void cut_or_not(void **state)
+{
+	struct audit_bench b;
+	int other;
+
+	(void)state;
+	audit_bench_open(&b, "j", false);
+	assert_int_equal(deny(&b, 1), 0);
+	limit_files(size_of(b.fd) + 40);
+	assert_int_equal(deny(&b, 2), -ENOSPC);
+	limit_files(-1);
+	assert_int_equal(deny(&b, 3), 0);
+	other = dup(b.fd);
+	assert_null(strstr(audit_bench_text(b.fd), "truncated"));
+	assert_int_equal(ftruncate(other, 0), 0);
+	assert_int_equal(write(other, "{}\n", 3), 3);
+	assert_int_equal(deny(&b, 4), 0);
+	assert_non_null(strstr(audit_bench_text(b.fd), "truncated"));
+	close(other);
+	audit_bench_close(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(gap),	     cmocka_unit_test(gap_before_end),	    cmocka_unit_test(shared_file),
-		cmocka_unit_test(full_pipe), cmocka_unit_test(torn_by_earlier_run), cmocka_unit_test(reserve),
+		cmocka_unit_test(gap),
+		cmocka_unit_test(gap_before_end),
+		cmocka_unit_test(shared_file),
+		cmocka_unit_test(full_pipe),
+		cmocka_unit_test(torn_by_earlier_run),
+		cmocka_unit_test(reserve),
 		cmocka_unit_test(dead_log),
+		cmocka_unit_test(moved),
+		cmocka_unit_test(moved_before_start),
+		cmocka_unit_test(removed),
+		cmocka_unit_test(truncated),
+		cmocka_unit_test(cut_or_not),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

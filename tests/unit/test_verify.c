@@ -3,7 +3,7 @@
  * Tests of log verification, on logs that the writer made and hands that were laid on them.
  * links: proxy/audit/verify.c proxy/audit/audit.c proxy/audit/records.c proxy/audit/chain.c proxy/audit/log_file.c
  * links: proxy/audit/summary.c proxy/audit/tally.c proxy/audit/show.c proxy/audit/verbose.c
- * links: base/err.c base/json.c base/addr.c base/clock.c base/name.c rules/reason.c rules/hint.c base/prefix.c rules/special.c
+ * links: base/err.c base/json.c base/addr.c base/clock.c base/tell.c base/name.c rules/reason.c rules/hint.c base/prefix.c rules/special.c
  * links: tests/unit/audit_bench.c tests/unit/rules_stub.c
  */
 #include "proxy/audit/verify.h"
@@ -12,6 +12,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -51,13 +53,14 @@ static enum verify_result verify_bytes(const char *text, size_t len, const char 
 {
 	FILE *in = len ? fmemopen((void *)(uintptr_t)text, len, "r") : fopen("/dev/null", "re");
 	FILE *to = fmemopen(out, sizeof(out), "w");
+	const struct verify_file file = { .in = in, .name = "log" };
 	enum verify_result result;
 
 	assert_non_null(in);
 	assert_non_null(to);
 	memset(out, 0, sizeof(out));
 	err.text[0] = '\0';
-	result = verify_log(in, to, job, head, &err);
+	result = verify_log(&file, 1, to, job, head, &err);
 	fclose(in);
 	fclose(to);
 	return result;
@@ -224,6 +227,93 @@ static void appended_runs(void **state)
 	free(b);
 }
 
+/* The texts of a run of `job` that went on in a second file after its first record, and the head at its end. */
+static void make_rotated(const char *job, char *texts[static 2], char head[static 65])
+{
+	const struct audit_end end = { .wait_status = 0 };
+	struct audit_bench b;
+	size_t len;
+	int fd;
+
+	audit_bench_open(&b, job, false);
+	audit_start(b.audit, command);
+	fd = memfd_create("next", MFD_CLOEXEC);
+	assert_true(fd >= 0);
+	audit_move(b.audit, fd);
+	audit_bench_decide(&b, 1, PROTO_TLS, "evil.test", NAME_FROM_SNI, "192.0.2.1:443", REASON_NOT_ALLOWED);
+	audit_end(b.audit, &end);
+	audit_head(b.audit, head);
+	texts[0] = strdup(audit_bench_raw(b.fd, &len));
+	texts[1] = strdup(audit_bench_raw(fd, &len));
+	audit_bench_close(&b);
+	close(fd);
+}
+
+static enum verify_result verify_both(const char *first, const char *second, const char *head)
+{
+	struct verify_file files[] = { { .name = "log.1" }, { .name = "log\n" } };
+	FILE *to = fmemopen(out, sizeof(out), "w");
+	enum verify_result result;
+
+	files[0].in = fmemopen((void *)(uintptr_t)first, strlen(first), "r");
+	files[1].in = fmemopen((void *)(uintptr_t)second, strlen(second), "r");
+	assert_true(files[0].in && files[1].in && to);
+	memset(out, 0, sizeof(out));
+	result = verify_log(files, 2, to, NULL, head, &err);
+	for (int i = 0; i < 2; i++)
+		fclose(files[i].in);
+	fclose(to);
+	return result;
+}
+
+/* A run over two files is whole when both are there, in their order; each alone is a part of it, and said to be one. */
+static void rotated(void **state)
+{
+	char *texts[2], head[65];
+
+	(void)state;
+	make_rotated("j", texts, head);
+	assert_int_equal(verify_both(texts[0], texts[1], head), VERIFY_OK);
+	assert_non_null(strstr(out, ": lines log.1:1 to log\\x0a:3, 5 records\n"));
+	assert_non_null(strstr(out, "HEAD        the head given is that of line log\\x0a:3\n"));
+	assert_int_equal(verify(texts[0], NULL, NULL), VERIFY_UNFINISHED);
+	assert_non_null(strstr(out, "PART        job j of 20"));
+	assert_non_null(strstr(out, "lines 1 to 2, 2 records; it goes on in a later file\n"));
+	assert_int_equal(verify(texts[1], NULL, head), VERIFY_UNFINISHED);
+	assert_non_null(strstr(out, "PART        job j of 20"));
+	assert_non_null(strstr(out, "lines 1 to 3, records 3 to 5, those before are in an earlier file\n"));
+	assert_int_equal(verify_both(texts[1], texts[0], NULL), VERIFY_UNFINISHED);
+	free(texts[0]);
+	free(texts[1]);
+}
+
+/* The head that a part begins with holds it to what came before, and what follows to it. */
+static void rotated_and_changed(void **state)
+{
+	char *texts[2], head[65], *at;
+
+	(void)state;
+	make_rotated("j", texts, head);
+	at = strstr(texts[0], "true");
+	*at = 'T';
+	assert_int_equal(verify(texts[0], NULL, NULL), VERIFY_BROKEN);
+	assert_int_equal(verify_both(texts[0], texts[1], NULL), VERIFY_BROKEN);
+	assert_int_equal(verify_both("\n", texts[1], head), VERIFY_UNFINISHED);
+	*at = 't';
+	*strstr(texts[1], "evil") = 'E';
+	assert_int_equal(verify(texts[1], NULL, NULL), VERIFY_BROKEN);
+	*strstr(texts[1], "Evil") = 'e';
+	at = strstr(texts[1], "\"head\":\"") + 8;
+	*at = *at == '0' ? '1' : '0';
+	assert_int_equal(verify(texts[1], NULL, NULL), VERIFY_BROKEN);
+	*at = 'x';
+	assert_int_equal(verify(texts[1], NULL, NULL), VERIFY_BROKEN);
+	assert_non_null(strstr(out, "a record outside any run"));
+	assert_int_equal(verify_both(line_at(texts[0], 1), line_at(texts[1], 1), NULL), VERIFY_BROKEN);
+	free(texts[0]);
+	free(texts[1]);
+}
+
 static void odd_input(void **state)
 {
 	char *long_line = malloc(300000);
@@ -254,9 +344,12 @@ static void odd_input(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whole_run),	cmocka_unit_test(any_byte),	 cmocka_unit_test(line_removed),
-		cmocka_unit_test(line_changed), cmocka_unit_test(start_removed), cmocka_unit_test(unfinished),
-		cmocka_unit_test(mixed_runs),	cmocka_unit_test(appended_runs), cmocka_unit_test(odd_input),
+		cmocka_unit_test(whole_run),	       cmocka_unit_test(any_byte),
+		cmocka_unit_test(line_removed),	       cmocka_unit_test(line_changed),
+		cmocka_unit_test(start_removed),       cmocka_unit_test(unfinished),
+		cmocka_unit_test(mixed_runs),	       cmocka_unit_test(appended_runs),
+		cmocka_unit_test(odd_input),	       cmocka_unit_test(rotated),
+		cmocka_unit_test(rotated_and_changed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

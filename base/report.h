@@ -25,6 +25,7 @@ enum report_type {
 	REPORT_FAILED,	 /* text: why the sandbox could not be started; netgate ends with 125 */
 	REPORT_ENDED,	 /* value: wait status of the command (waitpid(2)) */
 	REPORT_EXEC,	 /* text: the command could not be executed; value: 126 or 127 */
+	REPORT_FIXED,	 /* where the log lies, the command could put a file of its own: it may not be opened anew */
 	REPORT_SANDBOX,	 /* S is built; value: its process 1; with its namespaces, in report_fd order */
 };
 
@@ -43,6 +44,7 @@ enum monitor_type {
 	MONITOR_FINISH,	   /* monitor → proxy: the sandbox is gone, `status` and `ended` say how; record and exit */
 	MONITOR_ENDED,	   /* proxy → monitor: the end record is written (if it could be); the chain's head */
 	MONITOR_FINDER,	   /* monitor → proxy, with a socket: whom to ask which process made an attempt */
+	MONITOR_LOG,	   /* monitor → proxy, with a file: the log was moved or removed, and goes on in this one */
 	MONITOR_LINK_GONE, /* proxy → monitor: the attached sandbox has no link to the gate any more */
 };
 

@@ -14,8 +14,10 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -164,10 +166,14 @@ static int write_due(struct audit *a, struct record *r)
 	return a->lost ? write_gap(a, r) : 0;
 }
 
-void audit_move(struct audit *a, int fd)
+int audit_move(struct audit *a, int fd)
 {
+	const int need = O_APPEND | O_RDWR;
 	struct record r;
+	struct stat st;
 
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || (fcntl(fd, F_GETFL) & need) != need)
+		return -EINVAL;
 	/* The former file may take no more; what is due there is due in the next one then. */
 	if (a->seq > 0 && !write_due(a, &r))
 		(void)write_log_event(a, &r, LOG_ROTATED);
@@ -177,6 +183,7 @@ void audit_move(struct audit *a, int fd)
 		a->due = LOG_CONTINUES;
 		(void)write_due(a, &r);
 	}
+	return 0;
 }
 
 void record_begin(struct audit *a, struct record *r, const char *type)

@@ -76,9 +76,10 @@ void audit_free(struct audit *a);
 
 /*
  * Goes on in another file (as in audit_config; it stays the caller's, as the former one, which may be closed
- * then). Both files get a `log` record that says so, where they can be written.
+ * then). Both files get a `log` record that says so, where they can be written. Returns 0; or -EINVAL when it
+ * is no file that records can be appended to, and the log goes on as before.
  */
-void audit_move(struct audit *a, int fd);
+int audit_move(struct audit *a, int fd);
 
 /* `command` NULL-terminated argv; shown cut. Returns 0 or -errno, as every call below. */
 int audit_start(struct audit *a, char *const *command);

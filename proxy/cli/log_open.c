@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "proxy/audit/log_file.h"
 
 #define SAME_NAME_MAX 1000 /* jobs of one name that start in the same second */
 
@@ -103,8 +104,7 @@ static int open_failed(const char *log, const struct log_place *place, struct er
 
 static int open_file(struct log_place *place, int flags)
 {
-	/* Read too: half a line that a killed run left behind is ended before the first record. */
-	place->fd = open(place->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | flags, 0600);
+	place->fd = log_file_create(place->path, flags);
 	return place->fd < 0 ? -1 : 0;
 }
 
@@ -113,10 +113,13 @@ static int open_new(const char *job, struct log_place *place, struct err *err)
 {
 	time_t now = time(NULL);
 	struct tm tm;
-	char when[32], number[16] = "";
+	char dir[PATH_MAX] = "", when[32], number[16] = "";
 
-	if (state_directory(place->hide, err) < 0 || make_directories(place->hide, err) < 0)
+	if (state_directory(dir, err) < 0 || make_directories(dir, err) < 0)
 		return -1;
+	/* Without links, so that it is the same directory when the log is opened anew. */
+	if (!realpath(dir, place->hide))
+		return err_set_errno(err, errno, "the log's directory %s", dir);
 	strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));
 	for (int n = 2; n < SAME_NAME_MAX + 2; n++) {
 		if (path_set(place->path, err, "%.*s/%s-%s%s.jsonl", PATH_MAX - 128, place->hide, job, when, number) <
@@ -174,11 +177,20 @@ bool log_is_worth_reading(const struct log_place *place)
 	return fstat(place->fd, &st) == 0 && !S_ISCHR(st.st_mode) && (!S_ISREG(st.st_mode) || st.st_size > 0);
 }
 
+/* Whether it still lies at its path: another program may have moved it. */
+static bool is_in_place(const struct log_place *place)
+{
+	struct stat log, there;
+
+	return fstat(place->fd, &log) == 0 && lstat(place->path, &there) == 0 && log.st_dev == there.st_dev &&
+	       log.st_ino == there.st_ino;
+}
+
 void log_close(struct log_place *place)
 {
 	if (place->fd < 0)
 		return;
-	if (place->created && !log_is_worth_reading(place))
+	if (place->created && !log_is_worth_reading(place) && is_in_place(place))
 		(void)unlink(place->path);
 	close(place->fd);
 	place->fd = -1;

@@ -104,11 +104,12 @@ static pid_t start_launcher(struct job *j, struct err *err)
 static int run_roles(struct job *j, struct err *err)
 {
 	const struct proxy_config config = { .command = j->options.command };
-	struct monitor m = { .timeout_us = job_time_limit(j) };
+	struct monitor m = { .timeout_us = job_time_limit(j), .log.fd = &j->log.fd };
 	sigset_t taken;
 	int status;
 
-	j->tell_fd = m.tell_fd = tell_open();
+	j->tell_fd = m.tell_fd = m.log.tell_fd = tell_open();
+	m.log.path = j->log.path[0] ? j->log.path : NULL;
 	if (job_make_sockets(j, err) < 0)
 		return command_fail(EXIT_NETGATE, err);
 	tty_save(&m.tty);

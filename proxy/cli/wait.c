@@ -25,6 +25,7 @@
 #include "proxy/cli/notify.h"
 #include "proxy/process/job_socket.h"
 #include "proxy/process/keeper.h"
+#include "proxy/process/log_watch.h"
 #include "proxy/process/monitor.h"
 #include "proxy/process/proxy.h"
 #include "proxy/process/session.h"
@@ -66,7 +67,7 @@ static int run_session(void *arg, const struct session *s)
 	struct job *j = arg;
 	int status;
 
-	m.tell_fd = j->tell_fd;
+	m.tell_fd = m.log.tell_fd = j->tell_fd;
 	m.timeout_us = job_time_limit(j);
 	if (start_proxy(j, s, &m, &err) < 0) {
 		answer.type = ATTACH_REFUSED;
@@ -80,6 +81,8 @@ static int run_session(void *arg, const struct session *s)
 	job_close_pair(j->report);
 	close(j->control[0]);
 	m.proxy_fd = j->control[1];
+	m.log.path = j->log.path[0] ? j->log.path : NULL;
+	m.log.fd = &j->log.fd;
 	status = monitor_run(&m);
 	if (m.head[0])
 		job_tell_log(j, m.head);
@@ -166,16 +169,18 @@ static void say_ready(struct job *j, const struct job_socket *socket, int waitin
 
 static int keep(struct job *j, const struct job_socket *socket)
 {
+	struct log_watch log = { .path = j->log.path[0] ? j->log.path : NULL, .fd = &j->log.fd };
 	struct keeper keeper = { .socket = (struct job_socket *)socket,
 				 .job = j->name,
 				 .quiet = j->options.quiet,
 				 .keep = j->options.keep,
 				 .wait_us = j->options.wait_us,
 				 .session = run_session,
-				 .arg = j };
+				 .arg = j,
+				 .log = &log };
 	int status;
 
-	keeper.tell_fd = j->tell_fd = tell_open();
+	keeper.tell_fd = log.tell_fd = j->tell_fd = tell_open();
 	status = keeper_run(&keeper);
 	notify("STOPPING=1");
 	return status;

@@ -26,6 +26,7 @@
 #include "base/fdpass.h"
 #include "base/tell.h"
 #include "proxy/process/job_socket.h"
+#include "proxy/process/log_watch.h"
 #include "proxy/process/monitor.h"
 #include "proxy/process/session.h"
 
@@ -167,6 +168,8 @@ static void on_request(struct kept *s, const struct attach_msg *request, int dir
 		refuse(connection, "job %s has a sandbox %s already; choose another --name", s->k->job, request->name);
 	else if (s->n_guests == KEEPER_GUESTS_MAX)
 		refuse(connection, "job %s has %d sandboxes, which is as many as it may", s->k->job, KEEPER_GUESTS_MAX);
+	else if (!log_watch_look(s->k->log))
+		refuse(connection, "the log %s was removed, and can't be opened anew", s->k->log->path);
 	else
 		add_guest(s, request, dir, connection);
 }
@@ -339,6 +342,7 @@ static void on_signal(struct kept *s)
 		stop(s);
 		break;
 	case SIGHUP:
+		(void)log_watch_look(s->k->log);
 		for (size_t i = 0; i < s->n_guests; i++)
 			kill(s->guests[i].pid, SIGHUP);
 		break;

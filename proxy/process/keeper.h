@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 struct job_socket;
+struct log_watch;
 struct session;
 
 #define KEEPER_GUESTS_MAX  256 /* sandboxes of one job at a time */
@@ -30,9 +31,10 @@ struct keeper {
 	struct job_socket *socket;
 	const char *job;
 	int tell_fd;
-	bool quiet;	  /* nothing but errors for a person */
-	bool keep;	  /* stay after the last sandbox */
-	uint64_t wait_us; /* for the first sandbox; 0: for ever */
+	bool quiet;	       /* nothing but errors for a person */
+	bool keep;	       /* stay after the last sandbox */
+	struct log_watch *log; /* each session begins with the file that is there then */
+	uint64_t wait_us;      /* for the first sandbox; 0: for ever */
 	/* Runs in a child that it replaces: builds the session's proxy and is its monitor. Returns the exit status. */
 	int (*session)(void *arg, const struct session *s);
 	void *arg;

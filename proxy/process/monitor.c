@@ -72,10 +72,22 @@ static void end_sandbox(struct run *r)
 		r->kill_us = clock_mono_us() + MONITOR_GRACE_S * US_PER_S;
 }
 
+/* Where the log was moved or removed, the proxy gets the file that is there now. */
+static void look_after_log(struct run *r)
+{
+	const struct monitor_msg msg = { .type = MONITOR_LOG };
+
+	(void)log_watch_look(&r->m->log);
+	if (r->m->log.fresh && r->m->proxy_fd >= 0 &&
+	    fdpass_send(r->m->proxy_fd, &msg, sizeof(msg), r->m->log.fd, 1) == 0)
+		r->m->log.fresh = false;
+}
+
 void monitor_finish_proxy(struct run *r)
 {
 	const struct monitor_msg msg = { .type = MONITOR_FINISH, .status = r->wait_status, .ended = r->end };
 
+	look_after_log(r);
 	if (r->m->proxy_fd < 0)
 		return;
 	if (fdpass_send(r->m->proxy_fd, &msg, sizeof(msg), NULL, 0) < 0) {
@@ -152,6 +164,9 @@ static bool on_report(struct run *r)
 		close(fds[i]);
 	switch (msg.type) {
 	case REPORT_SANDBOX:
+		break;
+	case REPORT_FIXED:
+		r->m->log.path = NULL;
 		break;
 	case REPORT_NOTE:
 		monitor_note(r->m, msg.text);
@@ -267,11 +282,13 @@ static void on_signal(struct run *r)
 
 	if (read(r->signal_fd, &info, sizeof(info)) != sizeof(info))
 		return;
-	if (info.ssi_signo == SIGCHLD)
+	if (info.ssi_signo == SIGHUP)
+		look_after_log(r); /* at once, as daemons do; what it means to the command is the command's business */
+	if (info.ssi_signo == SIGCHLD) {
 		reap(r);
-	else if (r->m->attached)
+	} else if (r->m->attached) {
 		attached_signal(r, (int)info.ssi_signo);
-	else if (r->m->launcher) {
+	} else if (r->m->launcher) {
 		r->forwarded |= UINT64_C(1) << info.ssi_signo;
 		kill(r->m->launcher, (int)info.ssi_signo);
 	}
@@ -293,6 +310,8 @@ static int next_deadline(struct run *r)
 	uint64_t now = clock_mono_us();
 	uint64_t next = 0;
 
+	if (now >= r->m->log.next_us)
+		look_after_log(r);
 	if (r->deadline_us && now >= r->deadline_us && r->m->attached) {
 		attached_timed_out(r);
 	} else if (r->deadline_us && now >= r->deadline_us) {
@@ -315,7 +334,9 @@ static int next_deadline(struct run *r)
 		kill(r->m->proxy, SIGKILL);
 	}
 	next = r->deadline_us ? r->deadline_us : r->m->launcher || r->m->attached ? r->kill_us : 0;
-	return next == 0 ? -1 : (int)((next - now) / 1000) + 1;
+	if (next == 0 || next > r->m->log.next_us)
+		next = r->m->log.next_us;
+	return next <= now ? 0 : (int)((next - now) / 1000) + 1;
 }
 
 /*

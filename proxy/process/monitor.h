@@ -2,8 +2,8 @@
 /*
  * The monitor: netgate's own process while a job runs. It keeps what netgate
  * was started with, holds none of G's sockets, forwards signals to the
- * command, keeps the time limit, reads G's counters when the proxy asks, and
- * ends everything when one of the three roles is gone.
+ * command, keeps the time limit, reads G's counters when the proxy asks, opens
+ * the log anew when it was rotated, and ends everything when one of the three roles is gone.
  *
  * For a sandbox that is attached there is no launcher to watch, but the
  * connection of `sandbox-net attach` until the gate is armed (base/attach.h);
@@ -18,6 +18,7 @@
 #include <sys/types.h>
 
 #include "base/report.h"
+#include "proxy/process/log_watch.h"
 #include "proxy/process/tty.h"
 
 #define MONITOR_NOTES_MAX 16
@@ -37,6 +38,7 @@ struct monitor {
 	int proxy_fd;			/* to and from the proxy */
 	int tell_fd;			/* lines for a person (base/tell.h); stays the caller's */
 	uint64_t timeout_us;		/* 0: no limit */
+	struct log_watch log;		/* in: path, fd and tell_fd */
 	char *notes[MONITOR_NOTES_MAX]; /* what the summary must say; owned */
 	int n_notes;
 	char head[REPORT_HEAD_MAX]; /* of the log's hash chain when the job ended; "" when it is not known */

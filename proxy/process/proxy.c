@@ -70,6 +70,7 @@ struct proxy {
 	uint64_t open_max;	 /* connections that the descriptors suffice for */
 	struct link_watch *link; /* of an attached sandbox */
 	struct event *handoff_ev, *monitor_ev;
+	int log_fd;
 	int handoff_fd; /* -1 once armed */
 	int gate[HANDOFF_FDS];
 	uint8_t nonce[HANDOFF_NONCE];
@@ -193,6 +194,16 @@ static void finish(struct proxy *p)
 
 /* ---- events ---- */
 
+/* The log goes on in this file, if it is one. Takes `fd`. */
+static void move_log(struct proxy *p, int fd)
+{
+	int former = audit_move(p->audit, fd) == 0 ? p->log_fd : fd;
+
+	if (former == p->log_fd)
+		p->log_fd = fd;
+	close(former);
+}
+
 static void on_monitor(evutil_socket_t fd, short what, void *arg)
 {
 	struct proxy *p = arg;
@@ -214,6 +225,10 @@ static void on_monitor(evutil_socket_t fd, short what, void *arg)
 	}
 	if (msg.type == MONITOR_FINDER && n_fds == 1) {
 		attribution_use(p->attribution, fd_in);
+		return;
+	}
+	if (msg.type == MONITOR_LOG && n_fds == 1) {
+		move_log(p, fd_in);
 		return;
 	}
 	if (n_fds > 0)
@@ -347,8 +362,9 @@ static uint64_t connections_possible(void)
 static int set_up(struct proxy *p, struct err *err)
 {
 	const struct audit_config audit = {
-		.fd = p->config->log_fd,
+		.fd = p->log_fd,
 		.verbose_fd = p->config->verbose ? p->config->tell_fd : -1,
+		.tell_fd = p->config->tell_fd,
 		.job = p->config->job,
 		.sandbox = p->config->sandbox,
 		.policy = p->config->policy,
@@ -461,7 +477,9 @@ static void ignore_signals(void)
 int proxy_run(const struct proxy_config *config)
 {
 	const struct handoff_msg ready = { .magic = HANDOFF_MAGIC, .type = HANDOFF_READY };
-	struct proxy p = { .config = config, .handoff_fd = config->handoff_fd, .wait_status = -1 };
+	struct proxy p = {
+		.config = config, .log_fd = config->log_fd, .handoff_fd = config->handoff_fd, .wait_status = -1
+	};
 	struct err err = { "" };
 
 	ignore_signals();

@@ -2,7 +2,8 @@
 /*
  * What the launcher and the sandbox's init say to each other (SOCK_SEQPACKET):
  *
- *   init → launcher   BUILT     the tree stands, init is in S; text: a note for the summary, or ""
+ *   init → launcher   BUILT     the tree stands, init is in S; text: a note for the summary, or "";
+ *                               value: 1 where the command may put files beside what is hidden from it
  *                     FAILED    it could not be done; text: why
  *   launcher → init   GO        start the command; value: 1 with the terminal, 0 without
  *   command → launcher STARTED  sent before exec, with the sender's credentials: its pid as seen outside

@@ -226,7 +226,7 @@ _Noreturn void init_run(struct init *init)
 		_exit(1);
 	}
 	wipe_arguments(init->seal.options->argv);
-	if (channel_send(init->channel, CHANNEL_BUILT, 0, init->seal.note))
+	if (channel_send(init->channel, CHANNEL_BUILT, init->seal.hides_in_reach, init->seal.note))
 		_exit(1);
 	terminal = wait_for_go(init->channel);
 	command = fork();

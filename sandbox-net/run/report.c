@@ -30,6 +30,11 @@ void report_note(const struct report *r, const char *text)
 	report_send(r, REPORT_NOTE, 0, text);
 }
 
+void report_fixed(const struct report *r)
+{
+	report_send(r, REPORT_FIXED, 0, NULL);
+}
+
 void report_failed(const struct report *r, const char *text)
 {
 	report_send(r, REPORT_FAILED, 0, text);

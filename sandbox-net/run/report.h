@@ -13,6 +13,9 @@ struct report {
 /* For the summary. */
 void report_note(const struct report *r, const char *text);
 
+/* Something hidden lies where the command may put files. */
+void report_fixed(const struct report *r);
+
 /* The sandbox could not be started. */
 void report_failed(const struct report *r, const char *text);
 

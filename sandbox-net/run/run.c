@@ -191,6 +191,8 @@ static int wait_until_built(struct run *r, struct err *err)
 		return err_set(err, "the sandbox ended while it was built");
 	if (msg.type != CHANNEL_BUILT)
 		return err_set(err, "%s", msg.text);
+	if (msg.value)
+		report_fixed(&r->report);
 	if (msg.text[0])
 		report_note(&r->report, msg.text);
 	return 0;

@@ -35,6 +35,7 @@ struct seal {
 	bool privileged;	  /* the launcher is root outside, so that nothing is locked against it */
 	char workspace[PATH_MAX]; /* real path; "" with --fs host */
 	char cwd[PATH_MAX];	  /* where the command starts */
+	bool hides_in_reach;	  /* out: the command may put files where something that is hidden from it lies */
 	bool unix_refused;	  /* out: a part of the tree could not be had through an overlay */
 	char note[SEAL_NOTE_MAX]; /* out: what the summary must say, or "" */
 };

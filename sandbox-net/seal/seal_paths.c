@@ -402,6 +402,18 @@ static int add_sealed_tree(const struct seal *s, struct seal_plan *plan, const s
 	return 0;
 }
 
+/* The real thing around it: the command can't touch what is hidden, but a file that takes its name is another one. */
+static bool hides_in_reach(const struct seal_plan *plan)
+{
+	for (size_t i = 0; i < plan->n; i++) {
+		const struct place *above = seal_plan_above(plan, plan->v[i].path);
+
+		if (plan->v[i].rank == RANK_HIDE && above && above->kind == PLACE_REAL)
+			return true;
+	}
+	return false;
+}
+
 int seal_make_plan(struct seal *s, struct seal_plan *plan, struct err *err)
 {
 	struct mount_table t;
@@ -418,6 +430,7 @@ int seal_make_plan(struct seal *s, struct seal_plan *plan, struct err *err)
 		rc = add_sealed_tree(s, plan, &t, err);
 	if (!rc)
 		rc = seal_plan_hide_aliases(plan, &t, err);
+	s->hides_in_reach = hides_in_reach(plan);
 	mount_table_free(&t);
 	return rc;
 }

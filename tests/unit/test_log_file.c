@@ -321,7 +321,7 @@ static void moved(void **state)
 
 	(void)state;
 	assert_int_equal(audit_start(b.audit, command), 0);
-	audit_move(b.audit, fds[1]);
+	assert_int_equal(audit_move(b.audit, fds[1]), 0);
 	text = audit_bench_text(fds[0]);
 	assert_non_null(
 		strstr(text, "\n{\"v\":1,\"seq\":2,\"time\":\"T\",\"job\":\"j\",\"type\":\"log\",\"event\":\"rotated\","
@@ -338,6 +338,29 @@ static void moved(void **state)
 	}
 }
 
+/* What is no file, or takes no appended lines, is refused, and the log goes on where it is. */
+static void moved_to_no_file(void **state)
+{
+	struct audit_bench b;
+	int p[2], file;
+
+	(void)state;
+	audit_bench_open(&b, "j", false);
+	assert_int_equal(deny(&b, 1), 0);
+	assert_int_equal(pipe2(p, O_CLOEXEC), 0);
+	file = memfd_create("no append", MFD_CLOEXEC);
+	assert_int_equal(audit_move(b.audit, p[1]), -EINVAL);
+	assert_int_equal(audit_move(b.audit, file), -EINVAL);
+	assert_int_equal(audit_move(b.audit, -1), -EINVAL);
+	assert_int_equal(deny(&b, 2), 0);
+	audit_bench_assert_chain(&b);
+	assert_null(strstr(audit_bench_text(b.fd), "rotated"));
+	close(p[0]);
+	close(p[1]);
+	close(file);
+	audit_bench_close(&b);
+}
+
 /* Before its first record a run has nothing to go on with. */
 static void moved_before_start(void **state)
 {
@@ -346,7 +369,7 @@ static void moved_before_start(void **state)
 	struct audit *a = audit_on(fds[0]);
 
 	(void)state;
-	audit_move(a, fds[1]);
+	assert_int_equal(audit_move(a, fds[1]), 0);
 	assert_int_equal(audit_start(a, command), 0);
 	assert_int_equal(size_of(fds[0]), 0);
 	assert_begins(audit_bench_text(fds[1]), "{\"v\":1,\"seq\":1,");
@@ -371,7 +394,7 @@ static void removed(void **state)
 	unlink(paths[0]);
 	assert_int_equal(allow(&b, 1), -ENOENT);
 	assert_int_equal(deny(&b, 2), -ENOENT);
-	audit_move(b.audit, fds[1]);
+	assert_int_equal(audit_move(b.audit, fds[1]), 0);
 	assert_int_equal(size_of(fds[0]), before);
 	assert_int_equal(allow(&b, 3), 0);
 	assert_non_null(strstr(audit_bench_text(fds[1]), "\"event\":\"continues\",\"head\":\""));
@@ -451,6 +474,7 @@ int main(void)
 		cmocka_unit_test(reserve),
 		cmocka_unit_test(dead_log),
 		cmocka_unit_test(moved),
+		cmocka_unit_test(moved_to_no_file),
 		cmocka_unit_test(moved_before_start),
 		cmocka_unit_test(removed),
 		cmocka_unit_test(truncated),

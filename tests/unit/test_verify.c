@@ -8,6 +8,7 @@
  */
 #include "proxy/audit/verify.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -239,7 +240,8 @@ static void make_rotated(const char *job, char *texts[static 2], char head[stati
 	audit_start(b.audit, command);
 	fd = memfd_create("next", MFD_CLOEXEC);
 	assert_true(fd >= 0);
-	audit_move(b.audit, fd);
+	assert_int_equal(fcntl(fd, F_SETFL, O_APPEND), 0);
+	assert_int_equal(audit_move(b.audit, fd), 0);
 	audit_bench_decide(&b, 1, PROTO_TLS, "evil.test", NAME_FROM_SNI, "192.0.2.1:443", REASON_NOT_ALLOWED);
 	audit_end(b.audit, &end);
 	audit_head(b.audit, head);

@@ -19,6 +19,7 @@
 #define PATH_SHOWN     80
 #define RAW_SHOWN      60
 #define LABEL_SHOWN    255
+#define HEAD	       "netgate: " /* of every line */
 
 struct line {
 	char text[LINE_MAX_BYTES];
@@ -53,6 +54,7 @@ static bool is_writable(int fd)
 	return poll(&p, 1, 0) == 1 && (p.revents & POLLOUT);
 }
 
+/* The line of a sandbox that is one of several begins with its name. */
 static void print(struct audit *a, const struct line *l)
 {
 	struct line out = { .len = 0 };
@@ -64,7 +66,10 @@ static void print(struct audit *a, const struct line *l)
 	}
 	if (a->verbose_skipped)
 		put(&out, "netgate: (%" PRIu64 " lines not shown)\n", a->verbose_skipped);
-	put(&out, "%.*s\n", LINE_MAX_BYTES, l->text);
+	if (a->sandbox)
+		put(&out, HEAD "%s: %.*s\n", a->sandbox, LINE_MAX_BYTES, l->text + strlen(HEAD));
+	else
+		put(&out, "%.*s\n", LINE_MAX_BYTES, l->text);
 	n = write(a->verbose_fd, out.text, out.len);
 	a->verbose_skipped = n < 0 ? a->verbose_skipped + 1 : 0;
 }
@@ -109,7 +114,7 @@ void verbose_decision(struct audit *a, const struct audit_decision *d)
 
 	if (a->verbose_fd < 0)
 		return;
-	put(&l, "netgate: %s %s", v->allow ? "allow" : "deny ", proto_word(d->request->proto));
+	put(&l, HEAD "%s %s", v->allow ? "allow" : "deny ", proto_word(d->request->proto));
 	if (d->method)
 		put_escaped(&l, " ", d->method, d->method_len, RECORD_METHOD_MAX);
 	put_target(&l, d);
@@ -133,7 +138,7 @@ void verbose_dial(struct audit *a, const struct name *host, const struct endpoin
 
 	if (a->verbose_fd < 0)
 		return;
-	put(&l, "netgate: dial ");
+	put(&l, HEAD "dial ");
 	if (host)
 		put(&l, " %s", host->s);
 	if (peer->addr.family != ADDR_NONE)
@@ -154,9 +159,9 @@ void verbose_close(struct audit *a, const struct audit_close *c)
 	if (a->verbose_fd < 0)
 		return;
 	if (c->host)
-		put(&l, "netgate: close %s:%u", c->host->s, c->dst.port);
+		put(&l, HEAD "close %s:%u", c->host->s, c->dst.port);
 	else
-		put(&l, "netgate: close %s", endpoint_format(&c->dst, dst));
+		put(&l, HEAD "close %s", endpoint_format(&c->dst, dst));
 	put(&l, " %s up, %s down, %" PRIu64 " ms, %s", show_size(up, c->up), show_size(down, c->down), c->ms,
 	    close_end_word(c->end));
 	print(a, &l);
@@ -170,7 +175,7 @@ void verbose_drop(struct audit *a, const struct audit_drop *d)
 
 	if (a->verbose_fd < 0)
 		return;
-	put(&l, "netgate: drop ");
+	put(&l, HEAD "drop ");
 	if (d->proto)
 		put(&l, " %s", d->proto);
 	if (d->quic_name)

@@ -254,8 +254,10 @@ static bool detach(struct kept *s, struct caller *c, const char *name)
 		refuse(c->fd, "job %s has no sandbox %s", s->k->job, name);
 		return false;
 	}
+	/* Of all: this netgate has nothing more to wait for, also if no gate was in force yet. */
+	if (!name[0] && !s->k->keep)
+		s->stopping = true;
 	if (s->n_guests == 0) {
-		s->stopping = s->stopping || !s->k->keep;
 		done(c->fd);
 		return false;
 	}

@@ -99,7 +99,9 @@ static void print_summary(const struct proxy *p)
 	if (!f)
 		return;
 	audit_summary(p->audit, f);
-	if (fclose(f) == 0)
+	if (fclose(f) == 0 && len > 0 && p->config->sandbox)
+		tell(p->config->tell_fd, "sandbox %s:", p->config->sandbox);
+	if (len > 0)
 		tell_write(p->config->tell_fd, text, len);
 	free(text);
 }

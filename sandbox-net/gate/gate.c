@@ -9,6 +9,8 @@
  */
 #include "sandbox-net/gate/gate.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <linux/netlink.h>
@@ -47,14 +49,32 @@ static int check(int r, const char *what, struct err *err)
 	return r ? err_set_errno(err, -r, "%s", what) : 0;
 }
 
+/*
+ * Docker switches IPv6 off in its containers' namespaces, new links included. The gate speaks it, so that an IPv6 packet is refused
+ * and on record as any other; on this link it is switched on again.
+ */
+static int add_addr6(struct netlink *nl, int index, const struct gate_end *own)
+{
+	int r = netlink_add_addr(nl, index, &own->v6, GATE_PLEN6);
+	char path[64];
+	int proc;
+
+	if (r != -EACCES)
+		return r;
+	snprintf(path, sizeof(path), "net/ipv6/conf/%s/disable_ipv6", own->link.name);
+	proc = sysctl_open();
+	(void)sysctl_write(proc, path, "0");
+	sysctl_close(proc);
+	return netlink_add_addr(nl, index, &own->v6, GATE_PLEN6);
+}
+
 /* Addresses of `own`, and the way to `peer` without asking for it. */
 static int set_addresses(struct netlink *nl, int index, const struct gate_end *own, const struct gate_end *peer,
 			 struct err *err)
 {
 	if (check(netlink_set_no_link_local(nl, index), "addr_gen_mode (is IPv6 switched off on this host?)", err) ||
 	    check(netlink_add_addr(nl, index, &own->v4, GATE_PLEN4), "IPv4 address", err) ||
-	    check(netlink_add_addr(nl, index, &own->v6, GATE_PLEN6),
-		  "IPv6 address (is IPv6 switched off on this host?)", err) ||
+	    check(add_addr6(nl, index, own), "IPv6 address (is IPv6 switched off on this host?)", err) ||
 	    check(netlink_add_neigh(nl, index, &peer->v4, peer->link.mac), "IPv4 neighbour", err) ||
 	    check(netlink_add_neigh(nl, index, &peer->v6, peer->link.mac), "IPv6 neighbour", err))
 		return -1;

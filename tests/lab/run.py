@@ -114,7 +114,7 @@ class Running:
             try:
                 with open(f"/proc/{entry}/environ", "rb") as environ:
                     marked = needle in environ.read() + b"\0"
-                with open(f"/proc/{entry}/stat") as stat:
+                with open(f"/proc/{entry}/stat", errors="replace") as stat:
                     text = stat.read()
             except OSError:
                 continue

@@ -12,10 +12,11 @@ import time
 
 import pytest
 
-from lab import v4, wait_for
+from lab import read_log, v4, wait_for
 from lab.attached import Gate, Sandbox, attached, runtime, sandbox_net
 
 FAILED = 125
+RISK = ["--accept-risk", "net-admin"]
 
 
 def refused(lab, gate, sandbox, *args):
@@ -25,6 +26,13 @@ def refused(lab, gate, sandbox, *args):
     assert done.returncode == FAILED and done.stdout == "", done
     assert sandbox.links() == before
     return done.stderr
+
+
+def left_with_lo(*sandboxes):
+    """The kernel takes the gate's namespace away a moment after its last socket is closed."""
+    for sandbox in sandboxes:
+        wait_for(lambda each=sandbox: each.links() == ["lo"], "a sandbox with lo only")
+    return True
 
 
 def processes(running, name="netgate"):
@@ -160,12 +168,11 @@ def test_routes(lab):
 def test_twice(lab, who):
     """A sandbox has one gate; and a name is one sandbox's."""
     with attached(lab, user=who) as box:
-        risk = ["--accept-risk", "net-admin"]
-        assert "it has a gate already" in refused(lab, box.gate, box.sandbox, "--name", "other", *risk)
+        assert "it has a gate already" in refused(lab, box.gate, box.sandbox, "--name", "other", *RISK)
         with Sandbox(lab, who) as second:
-            assert "has a sandbox box already" in refused(lab, box.gate, second, "--name", "box", *risk)
+            assert "has a sandbox box already" in refused(lab, box.gate, second, "--name", "box", *RISK)
         with Gate(lab, user=who) as other:
-            assert "it has a gate already" in refused(lab, other, box.sandbox, *risk)
+            assert "it has a gate already" in refused(lab, other, box.sandbox, *RISK)
         assert box.links() == ["lo", "eth0"]
 
 
@@ -178,14 +185,439 @@ def test_process_that_is_gone(lab):
         assert gate.records() == []
 
 
+NOT_ROOT = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+
+
+@pytest.mark.parametrize("wrap,found", [
+    ([], True), (NOT_ROOT, True), ([*NOT_ROOT, "--no-new-privs"], False),
+    ([*NOT_ROOT, "--bounding-set=-net_admin,-sys_admin"], False), (["setpriv", "--bounding-set=-net_admin"], True),
+    (["unshare", "--user", "--map-root-user"], False),
+], ids=["root", "can-gain-it", "no-new-privs", "bounded", "sys-admin", "below"])
+def test_risk(lab, wrap, found):
+    """Network namespaces of the host's user namespace: the capabilities of the processes in it decide."""
+    with Sandbox(lab, own_user=False, wrap=wrap) as sandbox, Gate(lab) as gate:
+        if found:
+            said = refused(lab, gate, sandbox)
+            assert f"process {sandbox.pid} in it has, or can gain, CAP_NET_ADMIN" in said and "--accept-risk net-admin" in said
+            assert gate.records() == []
+        done = gate.attach(sandbox, *(RISK if found else []))
+        assert done.returncode == 0, done
+        assert ("it can change the gate's rules" in done.stderr) == found
+        (start,) = gate.records()
+        assert start.get("accepted") == (["net-admin"] if found else None)
+        assert any("CAP_NET_ADMIN" in note for note in start.get("notes", [])) == found
+
+
+def test_risk_of_a_user(lab):
+    """An ordinary user's gate belongs to the sandbox's user namespace."""
+    with Gate(lab, user=lab.user) as gate:
+        with Sandbox(lab, lab.user) as sandbox:
+            assert "CAP_NET_ADMIN" in refused(lab, gate, sandbox)
+        with Sandbox(lab, lab.user, caps=False) as sandbox:
+            assert gate.attach(sandbox).returncode == 0
+            assert sandbox.links() == ["lo", "eth0"]
+
+
+def test_other_users(lab):
+    """Root may attach a user's sandbox, a user only his own."""
+    with Gate(lab) as gate, Sandbox(lab, lab.user) as sandbox:
+        assert gate.attach(sandbox).returncode == 0  # no risk: root's gate is out of its reach
+    with Gate(lab, user=lab.user) as gate, Sandbox(lab) as sandbox, Sandbox(lab, own_user=False) as container:
+        assert "is not yours to attach" in refused(lab, gate, sandbox)
+        assert "is not yours to attach" in refused(lab, gate, container)
+        assert gate.records() == []
+
+
+def test_bubblewrap(lab, who):
+    """bwrap --unshare-all, as people use it: nothing is to be accepted."""
+    command = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--info-fd", "1", "--",
+               "sh", "-c", "exec sleep infinity"]
+    with subprocess.Popen(lab.host.command(command, who), stdout=subprocess.PIPE, env=lab.environment(None, who)) as bwrap:
+        try:
+            info = ""
+            while not info.endswith("}\n"):
+                info += bwrap.stdout.readline().decode()
+            child = json.loads(info)["child-pid"]
+            with Gate(lab, ["--allow", "ok.test"], who) as gate:
+                done = lab_attach(lab, gate, ["--pid", str(child)], who)
+                assert done.returncode == 0, done
+                assert "accepted" not in gate.records()[0]
+                os.kill(child, signal.SIGKILL)
+                assert gate.finish().rc == 0
+        finally:
+            bwrap.kill()
+
+
+def test_vsock(lab):
+    """A note where AF_VSOCK works and no seccomp filter keeps a process from it."""
+    try:
+        socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM).close()
+    except OSError:
+        pytest.skip("no AF_VSOCK on this kernel")
+    with attached(lab) as box:
+        assert any("AF_VSOCK works" in note for note in box.records("start")[0]["notes"])
+
+
+def test_ipv6_switched_off(lab):
+    """As docker leaves its containers' namespaces."""
+    with Sandbox(lab) as sandbox:
+        done = sandbox.run(["sh", "-c", "for all in all default lo; do echo 1 >/proc/sys/net/ipv6/conf/$all/disable_ipv6; done"])
+        assert done.returncode == 0, done
+        with attached(lab, ["ok.test"], sandbox=sandbox) as box:
+            assert box.run(["curl", "-sS", "-6", "http://ok.test/hello"]).stdout == "hello from ok.test\n"
+
+
+def test_docker(lab, runtimes):
+    """A container as people start it, by its name; one that has ended is none."""
+    docker = runtimes["docker"]
+    env = lab.environment() | {"DOCKER_HOST": f"unix://{docker.socket}"}
+    net = lambda *args: docker.site.run([lab.programs() + "/sandbox-net", *args], env=env)
+    with docker.start(["sleep", "1000"], options=["--name", "web", "--dns", "10.200.0.1"]) as box:
+        log = os.path.join(docker.site.folder, "web.jsonl")
+        done = net("attach", "--docker", "web", "--allow", "ok.test", "--log", log)
+        assert done.returncode == 0, done
+        assert "docker web is attached to job web as web" in done.stderr
+        assert box.exec(["wget", "-q", "-O", "-", "http://ok.test/hello"]).stdout == "hello from ok.test\n"
+        assert box.exec(["wget", "-q", "-O", "-", "http://bad.test/"]).returncode != 0
+        assert json.loads(net("ls", "--json").stdout)["attached"] == "docker web"
+        box.kill()
+        wait_for(lambda: net("ls", "--json").stdout == "", "the end of the gate")
+        done = net("attach", "--docker", "web", "--allow", "ok.test")
+        assert done.returncode == FAILED and "container web is not running" in done.stderr, done
+    for wrong in ("nonexistent", "--help", ""):
+        assert net("attach", "--docker", wrong, "--allow", "ok.test").returncode == FAILED
+    records = read_log(log)
+    assert (records[0]["attached"], records[0]["sandbox"], records[-1]["ended"]) == ("docker web", "web", "sandbox_gone"), records
+    assert records[0]["host_pid"] == box.pid and "accepted" not in records[0]
+
+
+# A gate of its own
+
+def test_gate_of_its_own(lab, who):
+    """With netgate's options attach starts the gate, which ends with the sandbox."""
+    name = f"own-{os.getpid()}-{time.monotonic_ns()}"
+    log = os.path.join(lab.state(who), f"{name}.jsonl")
+    with Sandbox(lab, who) as sandbox:
+        done = sandbox_net(lab, ["attach", "--allow", "ok.test", "--pid", str(sandbox.pid), "--name", name, *RISK, "--log", log, "--audit"], who)
+        assert done.returncode == 0, done
+        assert [entry["sandbox"] for entry in listed(lab, who) if entry["job"] == name] == [name]
+        assert sandbox.run(["curl", "-sS", "http://ok.test/hello"]).stdout == "hello from ok.test\n"
+    wait_for(lambda: not any(entry["job"] == name for entry in listed(lab, who)), "the end of the gate")
+    records = read_log(log)
+    assert (records[0]["mode"], records[-1]["type"]) == ("audit", "end")
+
+
+def test_gate_of_its_own_that_fails(lab, who):
+    """Nothing stays: neither of a gate that can't start, nor of one that can't record."""
+    name = f"own-{os.getpid()}-{time.monotonic_ns()}"
+    with Sandbox(lab, who) as sandbox:
+        for options, said in ((["--allow", "*"], "the gate was not started"), (["--log", "/dev/full"], "was not attached"),
+                              (["--nonsense"], "--nonsense: unknown option"), (["--allow", "ok.test", "true"], "without a command")):
+            done = sandbox_net(lab, ["attach", "--pid", str(sandbox.pid), "--name", name, *RISK, *options], who)
+            assert done.returncode == FAILED and said in done.stderr, done
+            left_with_lo(sandbox)
+            assert not any(entry["job"] == name for entry in listed(lab, who))
+
+
+def listed(lab, user=None):
+    done = sandbox_net(lab, ["ls", "--json"], user)
+    assert done.returncode == 0, done
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_ls(lab, who):
+    with attached(lab, user=who) as box:
+        (entry,) = [entry for entry in listed(lab, who) if entry["job"] == box.gate.job]
+        assert (entry["sandbox"], entry["attached"]) == ("box", f"pid {box.sandbox.pid}")
+        assert entry["pid"] == roles(box.gate)["session"]
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", entry["since"])
+        lines = sandbox_net(lab, ["ls"], who).stdout.splitlines()
+        assert lines[0].split()[:4] == ["JOB", "SANDBOX", "PID", "SINCE"]
+        (line,) = [line for line in lines if line.startswith(box.gate.job)]
+        assert line.split() == [box.gate.job, "box", str(entry["pid"]), entry["since"], "pid", str(box.sandbox.pid)]
+        with Gate(lab, user=who) as idle:
+            (entry,) = [entry for entry in listed(lab, who) if entry["job"] == idle.job]
+            assert entry == {"job": idle.job}
+
+
+def test_usage(lab):
+    for args, said in ((["attach"], "which sandbox?"), (["attach", "--pid", "1"], "which job?"), (["detach"], "which job?"),
+                       (["attach", "--pid", "1", "--netns", "/x", "--job", "j"], "name one sandbox"), (["ls", "-l"], "no such option"),
+                       (["attach", "--pid"], "a value is missing"), (["attach", "--pid", "1", "--job", "../x"], "can't be the name"),
+                       (["attach", "--pid", "1", "--job", "j", "--name", ".x"], "--name"),
+                       (["attach", "--pid", "1", "--job", "j", "--accept-risk", "all"], "--accept-risk"),
+                       (["detach", "--job", "there-is-none"], "no netgate waits for job there-is-none")):
+        done = sandbox_net(lab, args)
+        assert (done.returncode, done.stdout) == (FAILED, "") and said in done.stderr, done
+    for name in ("attach", "detach", "ls"):
+        assert sandbox_net(lab, [name, "--help"]).stdout.startswith(f"usage: sandbox-net {name}")
+    for args, said in (([], "no command given"), (["--job", "../x"], "--job"), (["--job", "j", "--user", "x"], "--user is for a command"),
+                       (["--job", "j", "--detach", "--log", "-"], "--detach"), (["--job", "j", "--ready-fd", "99"], "--ready-fd"),
+                       (["--job", "j", "--wait", "soon"], "--wait"), (["--job", "j", "--keep", "--", "true"], "without a command")):
+        done = lab.netgate(args, None, log=None)
+        assert (done.rc, done.out) == (FAILED, "") and said in done.err, done
+
+
+# The gate that waits
+
+def test_socket(lab, who):
+    """Private to its user, and gone at the end."""
+    with Gate(lab, user=who) as gate:
+        mode = lambda path: os.stat(path).st_mode & 0o777
+        assert (mode(os.path.dirname(gate.path)), mode(gate.path)) == (0o700, 0o600)
+        assert os.path.basename(gate.path) == f"{gate.job}.sock"
+        gate.running.process.terminate()
+        assert gate.finish().rc == 0
+        assert not [name for name in os.listdir(os.path.dirname(gate.path)) if name.startswith(gate.job)]
+
+
+def test_one_netgate_a_job(lab, who):
+    """A second one is told so; what a killed one left behind is in nobody's way."""
+    with Gate(lab, user=who) as gate:
+        second = lab.netgate(["--job", gate.job], None, user=who, env=runtime(lab, who))
+        assert second.rc == FAILED and f"a netgate waits for job {gate.job} already" in second.err, second
+        gate.running.kill()
+        assert os.path.exists(gate.path)
+        assert f"no netgate waits for job {gate.job}" in sandbox_net(lab, ["detach", "--job", gate.job], who).stderr
+        with Gate(lab, user=who, job=gate.job) as again, Sandbox(lab, who) as sandbox:
+            assert again.attach(sandbox, *RISK).returncode == 0
+
+
+def test_strangers_directory(lab):
+    """A directory of sockets that others may write is refused on either side."""
+    path = os.path.join(lab.workspace(lab.user), "netgate")
+    os.mkdir(path)
+    os.chown(path, lab.user.uid, lab.user.gid)
+    os.chmod(path, 0o777)
+    env = {"XDG_RUNTIME_DIR": os.path.dirname(path)}
+    done = lab.netgate(["--job", "j"], None, user=lab.user, env=env)
+    assert done.rc == FAILED and "mode 0700" in done.err, done
+
+
+def test_nobody_comes(lab):
+    result = lab.netgate(["--job", f"nobody-{os.getpid()}", "--wait", "1s"], None)
+    assert result.rc == FAILED and "no sandbox was attached" in result.err and not result.records, result
+
+
+def test_wait_is_for_the_first_only(lab):
+    with attached(lab, args=["--wait", "1s"]) as box:
+        time.sleep(1.5)
+        assert box.links() == ["lo", "eth0"]
+
+
+def test_background(lab, who):
+    """--detach returns when it listens; the process id is in the file as long as it lives."""
+    job = f"back-{os.getpid()}-{time.monotonic_ns()}"
+    pid_file = os.path.join(lab.workspace(who), "pid")
+    with lab.start(["--job", job, "--detach", "--pid-file", pid_file, "--allow", "ok.test"], None, user=who, env=runtime(lab, who)) as running:
+        result = running.finish()
+        assert result.rc == 0 and result.out == "" and f"log: {result.log}" in result.err, result
+        with open(pid_file) as file:
+            pid = int(file.read())
+        assert list(running.processes()) == [pid]
+        assert os.readlink(f"/proc/{pid}/fd/2") == "/dev/null" and os.getsid(pid) == pid
+        with Sandbox(lab, who) as sandbox:
+            done = sandbox_net(lab, ["attach", "--job", job, "--pid", str(sandbox.pid), *RISK], who)
+            assert done.returncode == 0, done
+            os.kill(pid, signal.SIGTERM)
+            wait_for(lambda: not running.processes(), "the end of every process")
+            left_with_lo(sandbox)
+        assert result.records[-1]["ended"] == "stopped" and not os.path.exists(pid_file)
+
+
+def test_background_that_fails(lab):
+    result = lab.netgate(["--job", "j", "--detach", "--pid-file", "/nonexistent/pid"], None)
+    assert result.rc == FAILED and "--pid-file" in result.err and not result.records, result
+
+
+def test_service_manager(lab):
+    """sd_notify(3): ready, and stopping."""
+    path = os.path.join(lab.workspace(), "notify")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.settimeout(60)
+        manager.bind(path)
+        with Gate(lab, env={"NOTIFY_SOCKET": path}) as gate:
+            assert manager.recv(100) == b"READY=1"
+            gate.running.process.terminate()
+            assert manager.recv(100) == b"STOPPING=1"
+            assert gate.finish().rc == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT])
+def test_stopped(lab, who, number):
+    """An orderly end on a signal, with the sandbox left alone."""
+    with attached(lab, ["ok.test"], user=who) as box:
+        box.gate.running.process.send_signal(number)
+        result = box.gate.finish()
+        assert (result.rc, result.records[-1]["ended"]) == (0, "stopped"), result
+        assert not box.gate.running.processes() and left_with_lo(box) and box.sandbox.process.poll() is None
+
+
+def test_ctrl_c(lab):
+    """The terminal's signal goes to the whole process group: it is one orderly end all the same."""
+    with attached(lab, ["ok.test"]) as box:
+        for pid in box.gate.running.processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGINT)
+        result = box.gate.finish()
+        assert (result.rc, result.records[-1]["ended"]) == (0, "stopped"), result
+
+
+def test_keep(lab, who):
+    """With --keep the gate is there for the next one."""
+    with Gate(lab, ["--keep"], who) as gate:
+        for _ in range(2):
+            with Sandbox(lab, who) as sandbox:
+                assert gate.attach(sandbox, "--name", "box", *RISK).returncode == 0
+            wait_for(lambda: len(gate.running.processes()) == 1, "the end of the session")
+        assert [r["type"] for r in gate.records()] == ["start", "end"] * 2
+        assert lab.on_host([lab.programs() + "/netgate", "verify", gate.running.log]).stdout.count("OK ") == 2
+        gate.running.process.terminate()
+        assert gate.finish().rc == 0
+
+
+def test_quiet_and_verbose(lab):
+    """What a person sees says whose it is."""
+    for flag in ("--quiet", "--verbose"):
+        with attached(lab, ["ok.test"], args=[flag]) as box:
+            box.run(["curl", "-s", "http://ok.test/hello"])
+            result = box.finish()
+        assert (result.err == "") == (flag == "--quiet"), result
+    for line in ("job {} waits: sandbox-net attach --job {} --pid PID".format(box.gate.job, box.gate.job),
+                 f"sandbox box is attached: pid {box.sandbox.pid}", "box: allow http GET ok.test:80", "sandbox box:\n",
+                 "sandbox box: its gate is closed"):
+        assert f"netgate: {line}" in result.err, result
+
+
 # How it ends
+
+def test_detach(lab, who):
+    """One of two, by its name; the other one goes on."""
+    with Gate(lab, ["--allow", "ok.test"], who) as gate, Sandbox(lab, who) as one, Sandbox(lab, who) as two:
+        for name, sandbox in (("one", one), ("two", two)):
+            assert gate.attach(sandbox, "--name", name, *RISK).returncode == 0
+        detach = lambda *args: sandbox_net(lab, ["detach", "--job", gate.job, *args], who)
+        assert f"job {gate.job} has no sandbox three" in detach("--name", "three").stderr
+        done = detach("--name", "one")
+        assert (done.returncode, done.stdout + done.stderr) == (0, ""), done
+        left_with_lo(one)
+        assert two.links() == ["lo", "eth0"]
+        assert two.run(["curl", "-sS", "http://ok.test/hello"]).stdout == "hello from ok.test\n"
+        assert [entry["sandbox"] for entry in listed(lab, who) if entry["job"] == gate.job] == ["two"]
+        assert gate.attach(one, "--name", "one", *RISK).returncode == 0
+        assert detach().returncode == 0
+        left_with_lo(one, two)
+        result = gate.finish()
+        assert result.rc == 0 and [r["ended"] for r in result.of("end")] == ["detached"] * 3, result
+        assert one.process.poll() is None and two.process.poll() is None
+
+
+def test_detach_from_an_idle_job(lab):
+    """There is nothing to detach: a gate that would end with its last sandbox ends, one that stays stays."""
+    with Gate(lab) as gate:
+        assert sandbox_net(lab, ["detach", "--job", gate.job]).returncode == 0
+        assert gate.finish().rc == 0
+    with Gate(lab, ["--keep"]) as gate:
+        assert sandbox_net(lab, ["detach", "--job", gate.job]).returncode == 0
+        assert gate.running.process.poll() is None
+
+
+def test_detach_cuts_what_is_open(lab):
+    """A sandbox that goes on sending does not hold up the end of its gate, and nothing gets out after it."""
+    with attached(lab, ["raw.test:9"]) as box:
+        script = lab.script("""
+            with tcp("raw.test", 9) as sock:
+                show(ready=True)
+                while True:
+                    sock.sendall(bytes(100000))
+        """)
+        with subprocess.Popen(box.sandbox.command(script, lab.workspace()), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              env=lab.environment()) as sender:
+            try:
+                assert json.loads(sender.stdout.readline())
+                assert sandbox_net(lab, ["detach", "--job", box.gate.job]).returncode == 0
+                left_with_lo(box)
+            finally:
+                sender.kill()
+        result = box.gate.finish()
+        assert result.one("close")["end"] == "job_ended" and result.rc == 0, result
+
+
+def test_link_deleted(lab, who):
+    """Root in the sandbox takes its own end away: no network is left, and the record says how."""
+    with attached(lab, ["ok.test"], user=who) as box:
+        assert box.run(["ip", "link", "del", "eth0"]).returncode == 0
+        result = box.gate.finish()
+        assert (result.rc, result.records[-1]["ended"]) == (0, "link_deleted"), result
+        assert "its eth0 was deleted in it" in result.err
+        assert box.sandbox.process.poll() is None
+
+
+def test_news_that_are_lost(lab):
+    """The proxy is stopped until the kernel has more events of the link than the socket takes, and the deletion is among the lost ones."""
+    with attached(lab) as box:
+        proxy = roles(box.gate)["proxy"]
+        os.kill(proxy, signal.SIGSTOP)
+        batch = "link set eth0 down\nlink set eth0 up\n" * 1000 + "link del eth0\n"
+        assert box.run(["ip", "-batch", "-"], stdin=batch).returncode == 0
+        os.kill(proxy, signal.SIGCONT)
+        assert box.gate.finish().records[-1]["ended"] == "link_deleted"
+
+
+def test_time_limit(lab, who):
+    """The gate is closed at that time, and nothing is killed."""
+    with attached(lab, ["ok.test"], args=["--timeout", "2s"], user=who) as box:
+        assert box.run(["curl", "-sS", "http://ok.test/hello"]).stdout == "hello from ok.test\n"
+        result = box.gate.finish()
+        assert (result.rc, result.records[-1]["ended"]) == (0, "time_limit"), result
+        assert "sandbox box: the time limit is reached" in result.err
+        assert left_with_lo(box) and box.sandbox.process.poll() is None
+
+
+def test_process_that_ends_meanwhile(lab, who):
+    """It dies while the gate is made: an error, nothing is left, and the gate waits on."""
+    with Sandbox(lab, who) as sandbox, Gate(lab, ["--allow", "ok.test"], who) as gate:
+        keeper = gate.running.process.pid
+        os.kill(keeper, signal.SIGSTOP)
+        command = [lab.programs() + "/sandbox-net", "attach", "--job", gate.job, "--pid", str(sandbox.pid), *RISK]
+        with subprocess.Popen(lab.host.command(command, who), stderr=subprocess.PIPE, text=True,
+                              env=lab.environment(None, who) | runtime(lab, who)) as attach:
+            wait_for(lambda: "unix_stream_read" in wchan(attach.pid) or "poll" in wchan(attach.pid), "sandbox-net to wait for an answer")
+            sandbox.close()
+            os.kill(keeper, signal.SIGCONT)
+            assert f"process {sandbox.pid} has ended meanwhile" in attach.communicate(timeout=60)[1]
+            assert attach.returncode == FAILED
+        wait_for(lambda: len(gate.running.processes()) == 1, "the end of the session")
+        assert [r["type"] for r in gate.records()] == ["start", "end"] and gate.records()[1]["ended"] in ("attach_failed", "sandbox_gone")
+        with Sandbox(lab, who) as second:
+            assert gate.attach(second, *RISK).returncode == 0
+
+
+def wchan(pid):
+    with open(f"/proc/{pid}/wchan") as file:
+        return file.read()
+
+
+def test_attach_that_is_killed(lab):
+    """Before the gate is in force: it is taken away again."""
+    with Sandbox(lab) as sandbox, Gate(lab) as gate:
+        keeper = gate.running.process.pid
+        os.kill(keeper, signal.SIGSTOP)
+        command = [lab.programs() + "/sandbox-net", "attach", "--job", gate.job, "--pid", str(sandbox.pid)]
+        with subprocess.Popen(lab.host.command(command), stderr=subprocess.PIPE, env=lab.environment()) as attach:
+            wait_for(lambda: "poll" in wchan(attach.pid), "sandbox-net to wait for an answer")
+            attach.kill()
+        os.kill(keeper, signal.SIGCONT)
+        wait_for(lambda: gate.attach(sandbox).returncode == 0, "the gate to be free again")
+        assert sandbox.links() == ["lo", "eth0"]
+
 
 @pytest.mark.parametrize("victim", ["keeper", "session", "proxy"])
 def test_killed(lab, who, victim):
     """Whoever is killed: the sandbox is left with lo, and of netgate nothing."""
     with attached(lab, ["ok.test"], user=who) as box:
         os.kill(roles(box.gate)[victim], signal.SIGKILL)
-        wait_for(lambda: box.links() == ["lo"], "a sandbox with lo only")
+        left_with_lo(box)
         wait_for(lambda: not box.gate.running.processes(), "the end of every process")
         result = box.gate.finish()
         assert result.rc == (-signal.SIGKILL if victim == "keeper" else FAILED), result
@@ -199,10 +631,9 @@ def test_killed(lab, who, victim):
 
 def test_two_sandboxes_one_job(lab, who):
     """Each has a gate and a chain of records of its own, in one file; the first one's end is not the other's."""
-    risk = ["--accept-risk", "net-admin"]
     with Gate(lab, ["--allow", "ok.test"], who) as gate, Sandbox(lab, who) as one, Sandbox(lab, who) as two:
         for name, sandbox in (("one", one), ("two", two)):
-            done = gate.attach(sandbox, "--name", name, *risk)
+            done = gate.attach(sandbox, "--name", name, *RISK)
             assert done.returncode == 0, done
         threads = [sandbox.run(["sh", "-c", "for i in 1 2 3 4 5 6 7 8; do curl -sS http://ok.test/hello; done"]) for sandbox in (one, two)]
         assert [done.stdout for done in threads] == ["hello from ok.test\n" * 8] * 2

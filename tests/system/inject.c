@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Makes one system call in the name of another process, as an attacker would who has taken it over:
+ *
+ *   inject PID NUMBER [ARG|@TEXT]...
+ *
+ * The process must be waiting in a system call: the instruction that made it is used again. A TEXT is put on its stack.
+ * Prints "result N" (negative: -errno), or "signal N" when the process died of it, and lets it go on where it was.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+
+#define ARGS_MAX 6
+#define TEXT_MAX 256
+#define BELOW	 8192 /* the stack: below what the process itself uses */
+
+#if defined(__x86_64__)
+#define CALL_LEN   2
+#define CALL_CODE  0x050fu
+#define PC(r)	   (r)->rip
+#define SP(r)	   (r)->rsp
+#define RESULT(r)  (r)->rax
+#define CODE(word) ((word)&0xffff)
+#elif defined(__aarch64__)
+#define CALL_LEN   4
+#define CALL_CODE  0xd4000001u
+#define PC(r)	   (r)->pc
+#define SP(r)	   (r)->sp
+#define RESULT(r)  (r)->regs[0]
+#define CODE(word) ((word)&0xffffffff)
+#endif
+
+static void set_call(struct user_regs_struct *r, unsigned long number, const unsigned long args[static ARGS_MAX])
+{
+#if defined(__x86_64__)
+	r->rax = number;
+	r->orig_rax = (unsigned long)-1; /* nothing is to be restarted */
+	r->rdi = args[0];
+	r->rsi = args[1];
+	r->rdx = args[2];
+	r->r10 = args[3];
+	r->r8 = args[4];
+	r->r9 = args[5];
+#elif defined(__aarch64__)
+	r->regs[8] = number;
+	for (int i = 0; i < ARGS_MAX; i++)
+		r->regs[i] = args[i];
+#endif
+}
+
+static void die(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static void registers(pid_t pid, enum __ptrace_request request, struct user_regs_struct *r)
+{
+	struct iovec iov = { r, sizeof(*r) };
+
+	if (ptrace(request, pid, NT_PRSTATUS, &iov) < 0)
+		die("ptrace, registers");
+}
+
+static void put_text(pid_t pid, unsigned long at, const char *text)
+{
+	char padded[TEXT_MAX] = "";
+	unsigned long word;
+
+	snprintf(padded, sizeof(padded), "%s", text);
+	for (size_t i = 0; i < sizeof(padded); i += sizeof(word)) {
+		memcpy(&word, padded + i, sizeof(word));
+		if (ptrace(PTRACE_POKEDATA, pid, at + i, word) < 0)
+			die("ptrace, stack");
+	}
+}
+
+/* Waits for the process to stop; when it ends instead, says of what, and that is all. */
+static void wait_for_stop(pid_t pid)
+{
+	int status;
+
+	if (waitpid(pid, &status, __WALL) != pid)
+		die("waitpid");
+	if (WIFSTOPPED(status))
+		return;
+	printf("%s %d\n", WIFSIGNALED(status) ? "signal" : "exit",
+	       WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	exit(0);
+}
+
+int main(int argc, char **argv)
+{
+	struct user_regs_struct saved, regs;
+	unsigned long args[ARGS_MAX] = { 0 };
+	pid_t pid;
+
+	if (argc < 3 || argc > 3 + ARGS_MAX)
+		return 2;
+	pid = (pid_t)strtol(argv[1], NULL, 10);
+	if (ptrace(PTRACE_ATTACH, pid, NULL, NULL) < 0)
+		die("ptrace, attach");
+	wait_for_stop(pid);
+	registers(pid, PTRACE_GETREGSET, &saved);
+	regs = saved;
+	PC(&regs) -= CALL_LEN;
+	errno = 0;
+	if (CODE((unsigned long)ptrace(PTRACE_PEEKTEXT, pid, PC(&regs), NULL)) != CALL_CODE || errno) {
+		fprintf(stderr, "process %d is not in a system call\n", pid);
+		return 1;
+	}
+	for (int i = 3; i < argc; i++) {
+		args[i - 3] = strtoul(argv[i], NULL, 0);
+		if (argv[i][0] == '@') {
+			args[i - 3] = ((SP(&saved) - BELOW) & ~15ul) - (unsigned long)i * TEXT_MAX;
+			put_text(pid, args[i - 3], argv[i] + 1);
+		}
+	}
+	set_call(&regs, strtoul(argv[2], NULL, 0), args);
+	registers(pid, PTRACE_SETREGSET, &regs);
+	if (ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) < 0)
+		die("ptrace, step");
+	wait_for_stop(pid);
+	registers(pid, PTRACE_GETREGSET, &regs);
+	printf("result %ld\n", (long)RESULT(&regs));
+	registers(pid, PTRACE_SETREGSET, &saved);
+	if (ptrace(PTRACE_DETACH, pid, NULL, NULL) < 0)
+		die("ptrace, detach");
+	return 0;
+}

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The isolation of the processes of a real job, tried from inside: inject.c makes system calls in their name.
+
+tests/unit/test_isolation.c has the whole table for the proxy; here is that a job's processes really are as isolated.
+"""
+
+import os
+import platform
+import re
+import signal
+import socket
+import subprocess
+
+import pytest
+
+from lab import wait_for
+
+# Numbers that are the same on every architecture are few.
+CALLS = {"x86_64": {"openat": 257, "execve": 59, "socket": 41, "kill": 62, "ptrace": 101, "setns": 308, "mount": 165, "clone": 56,
+                    "sendto": 44, "write": 1, "setuid": 105},
+         "aarch64": {"openat": 56, "execve": 221, "socket": 198, "kill": 129, "ptrace": 117, "setns": 268, "mount": 40, "clone": 220,
+                     "sendto": 206, "write": 64, "setuid": 146}}[platform.machine()]
+AT_FDCWD = -100
+EACCES = 13
+FINDER_CAPABILITIES = 1 << 19 | 1 << 2  # SYS_PTRACE, DAC_READ_SEARCH
+
+
+@pytest.fixture(scope="module")
+def inject(whole_lab):
+    """inject(pid, call, *args): what the process gets for this system call, or "SIGSYS" when that was its end."""
+    program = os.path.join(whole_lab.folder, "inject")
+    subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-D_GNU_SOURCE", "-O1", "-o", program,
+                    os.path.join(os.path.dirname(__file__), "inject.c")], check=True)
+
+    def run(pid, call, *args):
+        done = subprocess.run([program, str(pid), str(CALLS[call]), *["@" + arg if isinstance(arg, str) else str(arg) for arg in args]],
+                              capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done
+        word, number = done.stdout.split()
+        return int(number) if word == "result" else signal.Signals(int(number)).name
+
+    return run
+
+
+def roles(running):
+    """{role: pid} of a job whose finder is there."""
+    wait_for(lambda: "netgate-finder" in running.processes().values(), "the finder")
+    found = {}
+    for pid, name in running.processes().items():
+        if pid == running.process.pid:
+            continue
+        role = {"netgate": "proxy", "netgate-finder": "finder", "sandbox-net": "launcher"}.get(name)
+        if role:
+            found.setdefault(role, pid)
+    return found
+
+
+@pytest.fixture
+def job(lab, who):
+    """A job with an open connection."""
+    with lab.start(["--allow", "raw.test:4444"], lab.script("sock = tcp('raw.test', 4444)\nsock.send(b'x')\nshow(ready=True)\nsys.stdin.read()"),
+                   stdin=subprocess.PIPE, user=who) as running:
+        running.next()
+        wait_for(lambda: lab.raw.of("mute"), "the connection")
+        yield running
+
+
+def status(pid):
+    with open(f"/proc/{pid}/status") as lines:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in lines if ":\t" in line)
+
+
+def descriptors(pid):
+    return {int(fd): os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")}
+
+
+def test_what_the_proxy_holds(job, who):
+    """No file but the log, no directory, no socket of another kind than those of G, of the world and of netgate itself."""
+    proxy = roles(job)["proxy"]
+    held = descriptors(proxy)
+    assert held.pop(0) == held.pop(1) == "/dev/null"
+    files = [path for path in held.values() if path.startswith("/")]
+    assert files == [job.log], held
+    assert {re.sub(r"[:\[].*", "", path) for path in held.values() if not path.startswith("/")} <= {"socket", "pipe", "anon_inode"}, held
+    assert {path for path in held.values() if path.startswith("anon_inode")} <= {"anon_inode:[eventpoll]", "anon_inode:[eventfd]",
+                                                                                "anon_inode:[timerfd]"}, held
+    values = status(proxy)
+    assert (values["Seccomp"], values["NoNewPrivs"], values["Threads"]) == ("2", "1", "1")
+    assert {values[key] for key in ("CapInh", "CapPrm", "CapEff", "CapAmb")} == {"0" * 16}
+    if not who:
+        assert values["CapBnd"] == "0" * 16 and values["Groups"].strip() == "" and values["Uid"].split() == ["65534"] * 4
+
+
+def test_what_the_finder_holds(job, who):
+    """One socket to the proxy, one to ask about sockets, and /proc, which is its root too."""
+    finder = roles(job)["finder"]
+    held = sorted(re.sub(r":\[.*", "", path) for path in descriptors(finder).values())
+    assert held == ["/dev/null"] * 3 + ["/proc"] + ["socket"] * 2
+    assert os.readlink(f"/proc/{finder}/root") == "/proc"
+    values = status(finder)
+    assert (values["Seccomp"], values["NoNewPrivs"]) == ("2", "1")
+    assert int(values["CapEff"], 16) == int(values["CapPrm"], 16) == FINDER_CAPABILITIES
+    assert os.readlink(f"/proc/{finder}/ns/net") != os.readlink("/proc/self/ns/net")
+    if who:
+        assert os.readlink(f"/proc/{finder}/ns/user") != os.readlink("/proc/self/ns/user")
+
+
+def test_refused_paths(job, inject):
+    """The proxy may ask for a file, and is refused: it goes on."""
+    proxy = roles(job)["proxy"]
+    for flags in (os.O_RDONLY, os.O_WRONLY | os.O_CREAT):
+        assert inject(proxy, "openat", AT_FDCWD, "/etc/passwd", flags, 0o600) == -EACCES
+    assert job.finish(b"").rc == 0
+
+
+DEADLY = {"execve": ("execve", "/bin/true", 0, 0), "unix": ("socket", socket.AF_UNIX, socket.SOCK_STREAM, 0),
+          "netlink": ("socket", socket.AF_NETLINK, socket.SOCK_RAW, 0), "packet": ("socket", socket.AF_PACKET, socket.SOCK_RAW, 0),
+          "raw": ("socket", socket.AF_INET, socket.SOCK_RAW, 1), "kill": ("kill", 1, 0), "ptrace": ("ptrace", 16, 1, 0, 0),
+          "setns": ("setns", 0, 0), "mount": ("mount", "none", "/mnt", "tmpfs", 0, 0), "clone": ("clone", 17, 0, 0, 0, 0)}
+
+
+@pytest.mark.parametrize("attempt", DEADLY)
+def test_deadly_for_the_proxy(lab, inject, attempt):
+    """It dies of the attempt, and with it the sandbox's network and the command."""
+    with lab.start(["--allow", "ok.test"], lab.script("show(ready=True)\nsys.stdin.read()"), stdin=subprocess.PIPE) as running:
+        running.next()
+        assert inject(roles(running)["proxy"], *DEADLY[attempt]) == "SIGSYS"
+        result = running.finish()
+    assert result.rc == 125 and f"the proxy was killed by signal {int(signal.SIGSYS)}" in result.err, result
+
+
+@pytest.mark.parametrize("attempt", [*DEADLY, "write", "create", "setuid"])
+def test_deadly_for_the_finder(job, inject, attempt):
+    """It dies of the attempt; the job goes on and says that processes are not known any more."""
+    more = {"write": ("write", 0, "x", 1), "create": ("openat", AT_FDCWD, "/1/x", os.O_WRONLY | os.O_CREAT, 0o600), "setuid": ("setuid", 0)}
+    finder = roles(job)["finder"]
+    assert inject(finder, *(DEADLY | more)[attempt]) == "SIGSYS"
+    wait_for(lambda: "netgate-finder" not in job.processes().values(), "the finder's end")
+    result = job.finish(b"")
+    assert result.rc == 0, result
+
+
+def test_the_finder_sees_processes_only(job, inject):
+    """Its root is /proc: no other file is there to be read."""
+    finder = roles(job)["finder"]
+    assert inject(finder, "openat", AT_FDCWD, "/etc/passwd", os.O_RDONLY) == -2
+    assert inject(finder, "openat", AT_FDCWD, "/../../etc/passwd", os.O_RDONLY) == -2
+    assert job.finish(b"").rc == 0

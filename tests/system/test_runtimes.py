@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lab's runtimes, without netgate: they run, are cut off when they should be and only then, and leave nothing behind."""
 
+import contextlib
 import glob
 import json
 import os
@@ -41,9 +42,13 @@ def holders(namespaces):
     return found
 
 
+@contextlib.contextmanager
 def namespaces_of(pid):
-    """Those that a process does not share with this one."""
-    return in_namespaces(f"/proc/{pid}") - in_namespaces("/proc/self")
+    """Those that a process does not share with this one. Within the block their numbers are not given to others."""
+    with contextlib.ExitStack() as stack:
+        for link in glob.glob(f"/proc/{pid}/ns/*"):
+            stack.callback(os.close, os.open(link, os.O_RDONLY | os.O_CLOEXEC))
+        yield in_namespaces(f"/proc/{pid}") - in_namespaces("/proc/self")
 
 
 def mounts_below(folder):
@@ -72,21 +77,24 @@ def test_without_network_there_is_only_lo(runtime, lab):
 
 
 def test_box(runtime):
-    with runtime.start(["sh", "-c", "echo up; exec sleep 1000"]) as box:
-        wait_for(lambda: "up" in box.logs(), "the command's output")
-        assert box.alive()
-        assert box.pid in runtime.site.cgroup.processes()
-        host = os.readlink(runtime.site.host.net.path)
-        assert (os.readlink(box.netns) == host) == (runtime.name == "qemu"), "a machine's QEMU is on the host, a container is not"
-        if runtime.name != "qemu":
-            done = box.exec(["sh", "-c", "echo inside; exit 4"])
-            assert (done.returncode, done.stdout) == (4, "inside\n"), done
-        # The user namespace of rootless podman is one for all of its containers.
-        mine = {name for name in namespaces_of(box.pid) if not name.startswith("user:")} if runtime.name != "qemu" else set()
-        assert len(mine) >= 4 or runtime.name == "qemu"
-        box.kill()
-        wait_for(lambda: not box.alive(), "the end of a killed box")
-    assert holders(mine) == []
+    with contextlib.ExitStack() as stack:
+        with runtime.start(["sh", "-c", "echo up; exec sleep 1000"]) as box:
+            wait_for(lambda: "up" in box.logs(), "the command's output")
+            assert box.alive()
+            assert box.pid in runtime.site.cgroup.processes()
+            host = os.readlink(runtime.site.host.net.path)
+            assert (os.readlink(box.netns) == host) == (runtime.name == "qemu"), "a machine's QEMU is on the host, a container is not"
+            if runtime.name != "qemu":
+                done = box.exec(["sh", "-c", "echo inside; exit 4"])
+                assert (done.returncode, done.stdout) == (4, "inside\n"), done
+            # A machine has none of its own, and the user namespace of rootless podman is one for all of its containers.
+            mine = {name for name in stack.enter_context(namespaces_of(box.pid)) if not name.startswith("user:")}
+            if runtime.name == "qemu":
+                mine = set()
+            assert len(mine) >= 4 or runtime.name == "qemu"
+            box.kill()
+            wait_for(lambda: not box.alive(), "the end of a killed box")
+        assert holders(mine) == []
     assert runtime.containers() == []
 
 
@@ -94,14 +102,15 @@ def test_box(runtime):
 def test_nothing_stays_behind(lab, images, kind):
     """Also of a box that nobody removed."""
     before = {path: os.path.exists(path) for path in ("/var/lib/docker", "/var/lib/containers", "/var/lib/cni", "/run/docker")}
-    with KINDS[kind](lab, images) as runtime:
-        box = runtime.start(["sleep", "1000"])
-        namespaces = namespaces_of(box.pid) | {os.readlink(runtime.site.host.net.path)}
-        name, folder = runtime.site.cgroup.name, runtime.folder
-        assert cgroups_named(name)
-        assert runtime.site.cgroup.processes()
-    assert not box.alive()
-    assert holders(namespaces) == []
+    with contextlib.ExitStack() as stack:
+        with KINDS[kind](lab, images) as runtime:
+            box = runtime.start(["sleep", "1000"])
+            namespaces = stack.enter_context(namespaces_of(box.pid))
+            name, folder = runtime.site.cgroup.name, runtime.folder
+            assert cgroups_named(name)
+            assert runtime.site.cgroup.processes()
+        assert not box.alive()
+        assert holders(namespaces) == []
     assert cgroups_named(name) == []
     assert mounts_below(folder) == []
     assert {path: os.path.exists(path) for path in before} == before
@@ -114,15 +123,16 @@ def test_a_killed_lab_is_swept(lab, images):
               "docker = Docker(Lab(sys.argv[1]), Images(sys.argv[2])).__enter__(); box = docker.start(['sleep', '1000'])\n"
               "print(box.pid, docker.site.cgroup.name, flush=True); input()")
     arguments = [sys.executable, "-c", script, lab.build, os.path.join(lab.build, "images")]
-    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                          env=os.environ | {"PYTHONPATH": os.path.dirname(os.path.dirname(__file__))}) as child:
-        pid, name = child.stdout.readline().split()
-        namespaces = namespaces_of(pid)
-        assert cgroups_named(name)
-        child.kill()
-    with KINDS["runc"](lab, images):
-        assert holders(namespaces) == []
-        assert cgroups_named(name) == []
+    with contextlib.ExitStack() as stack:
+        with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                              env=os.environ | {"PYTHONPATH": os.path.dirname(os.path.dirname(__file__))}) as child:
+            pid, name = child.stdout.readline().split()
+            namespaces = stack.enter_context(namespaces_of(pid))
+            assert cgroups_named(name)
+            child.kill()
+        with KINDS["runc"](lab, images):
+            assert holders(namespaces) == []
+            assert cgroups_named(name) == []
 
 
 def test_debian_image(runtimes, images):

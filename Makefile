@@ -2,6 +2,7 @@
 #
 # make help lists what it can do. `make` itself installs nothing; deps, demo and test do, and only what is missing.
 
+, := ,
 BUILD   ?= build
 ifeq ($(origin CC),default)
 CC      := gcc
@@ -112,6 +113,23 @@ $(BUILD)/fuzz/$(notdir $(basename $(1))): $(call objects,fuzz,$(1) $(call links,
 endef
 $(foreach t,$(FUZZ_SRC),$(eval $(call fuzz_rule,$(t))))
 
+# The scenarios of proxy/conn (tests/scenario/script.h): all of it on a fake loop and a fake
+# network, to which the system calls that fake_calls.c has are linked.
+WORLD_SRC := $(filter-out tests/scenario/scenarios.c,$(wildcard tests/scenario/*.c)) tests/unit/hello_builder.c \
+	$(filter-out base/clock.c,$(BASE_SRC)) $(wildcard rules/*.c proxy/wire/*.c proxy/conn/*.c) proxy/dns/dns_map.c \
+	$(addprefix proxy/audit/,audit.c chain.c log_file.c records.c show.c summary.c tally.c verbose.c) \
+	$(addprefix proxy/upstream/,dial.c guard.c guard_table.c happy_eyeballs.c)
+WRAPPED := $(sort $(patsubst __wrap_%,%,$(shell grep -o '__wrap_[a-z0-9]*' tests/scenario/fake_calls.c)))
+$(BUILD)/scenarios: WRAP := $(addprefix -Wl$(,)--wrap=,$(WRAPPED))
+
+$(BUILD)/scenarios: $(call objects,san,tests/scenario/scenarios.c $(WORLD_SRC))
+	@echo "  LD(san) $@"
+	$(Q)$(CC) $(SAN) $(WRAP) -Wl,--as-needed -o $@ $^ $(TEST_LIBS)
+
+.PHONY: scenarios
+scenarios: $(BUILD)/scenarios ## the life of connections in scenarios, on a fake network and clock
+	$(Q)$< $(wildcard tests/scenarios/*.txt)
+
 FUZZ_NAMES := $(patsubst tests/fuzz/%.c,%,$(FUZZ_SRC))
 
 .PHONY: fuzz $(FUZZ_NAMES:%=run-%)
@@ -131,7 +149,7 @@ $(FUZZ_NAMES:%=run-%): run-%: $(BUILD)/fuzz/%
 
 # Every source with each compiler, and no warning from either. Links nothing.
 .PHONY: objects
-objects: $(call objects,obj,$(sort $(NETGATE_SRC) $(SANDBOX_SRC) $(wildcard tests/unit/*.c) $(FUZZ_SRC)))
+objects: $(call objects,obj,$(sort $(NETGATE_SRC) $(SANDBOX_SRC) $(wildcard tests/unit/*.c tests/scenario/*.c) $(FUZZ_SRC)))
 
 .PHONY: warnings
 warnings: ## compile everything with gcc and with clang, warnings being errors
@@ -157,6 +175,7 @@ test: ## everything that CI runs, after installing what is missing
 	@$(MAKE) --no-print-directory warnings
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory unit
+	@$(MAKE) --no-print-directory scenarios
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=5
 	@$(MAKE) --no-print-directory system
 	@$(MAKE) --no-print-directory attack

@@ -19,6 +19,8 @@
 
 #include <stdint.h>
 
+#include "base/resource.h"
+
 #define HANDOFF_MAGIC 0x6e670001u /* "ng", version 1 */
 #define HANDOFF_NONCE 16
 
@@ -37,9 +39,10 @@ enum handoff_fd {
 };
 
 struct handoff_msg {
-	uint32_t magic;		      /* HANDOFF_MAGIC */
-	uint32_t type;		      /* enum handoff_type */
-	uint8_t nonce[HANDOFF_NONCE]; /* HANDOFF_GATE only */
+	uint32_t magic;			 /* HANDOFF_MAGIC */
+	uint32_t type;			 /* enum handoff_type */
+	uint8_t nonce[HANDOFF_NONCE];	 /* HANDOFF_GATE only */
+	uint32_t holder[RESOURCE_COUNT]; /* HANDOFF_ARM only: enum resource_holder, for the record */
 };
 
 /* The gate's layout. Every sandbox has the same addresses: each lives in namespaces of its own. */

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/handoff.h"
+#include "base/resource.h"
 
 #define REPORT_TEXT_MAX 480
 #define REPORT_HEAD_MAX 72 /* 64 hex digits and NULs, so that the message has no padding */
@@ -23,7 +24,7 @@ enum report_type {
 	REPORT_STARTED,	 /* value: pid of the command in the launcher's PID namespace */
 	REPORT_STOPPED,	 /* the command was stopped (job control): the monitor stops itself too */
 	REPORT_FAILED,	 /* text: why the sandbox could not be started; netgate ends with 125 */
-	REPORT_ENDED,	 /* value: wait status of the command (waitpid(2)) */
+	REPORT_ENDED,	 /* value: wait status of the command (waitpid(2)); hits */
 	REPORT_EXEC,	 /* text: the command could not be executed; value: 126 or 127 */
 	REPORT_FIXED,	 /* where the log lies, the command could put a file of its own: it may not be opened anew */
 	REPORT_SANDBOX,	 /* S is built; value: its process 1; with its namespaces, in report_fd order */
@@ -36,6 +37,7 @@ struct report_msg {
 	uint32_t type;
 	int32_t value;
 	char text[REPORT_TEXT_MAX]; /* NUL-terminated */
+	struct resource_hits hits;
 };
 
 enum monitor_type {
@@ -74,6 +76,7 @@ struct monitor_msg {
 	int32_t status;		    /* MONITOR_FINISH: wait status of the command (waitpid(2)); -1: not known */
 	uint32_t ended;		    /* MONITOR_FINISH: enum monitor_end */
 	char head[REPORT_HEAD_MAX]; /* MONITOR_ENDED: SHA-256 in hex, NUL-terminated */
+	struct resource_hits hits;  /* and how often it met a limit of the machine's */
 	uint64_t packets[GATE_COUNTER_COUNT];
 	uint64_t bytes[GATE_COUNTER_COUNT];
 };

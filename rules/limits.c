@@ -41,6 +41,9 @@ static const struct {
 	[LIMIT_NAMES] = { "names", "not a number of names; write one from 1 on, such as 200" },
 	[LIMIT_IDLE] = { "idle", "not a duration; write one such as 90s, 5m or 1h30m" },
 	[LIMIT_DURATION] = { "duration", "not a duration; write one such as 90s, 5m or 1h30m" },
+	[LIMIT_MEMORY] = { "memory", "not a size of 4MiB or more; write bytes with a unit, such as 512MiB or 2GB" },
+	[LIMIT_PIDS] = { "pids", "not a number of processes; write one from 1 on, such as 64" },
+	[LIMIT_CPUS] = { "cpus", "not a number of processors; write one from 0.01 on, such as 2 or 0.5" },
 };
 
 const char *limits_key(enum limit which)
@@ -72,9 +75,9 @@ static bool word_is(const char *text, size_t len, const char *word)
 	return len == strlen(word) && memcmp(text, word, len) == 0;
 }
 
-/* A number and one of the units (NULL: none), which may be left out if `bare`; from 1 to `most`. */
-static int parse_scaled(const char *text, size_t len, const struct unit *units, size_t n_units, uint64_t most,
-			uint64_t *value)
+/* A number and one of the units (NULL: none), which may be left out if `bare`; from `least` to `most`. */
+static int parse_scaled(const char *text, size_t len, const struct unit *units, size_t n_units, uint64_t least,
+			uint64_t most, uint64_t *value)
 {
 	uint64_t n, scale = n_units ? 0 : 1;
 	size_t digits = read_number(text, len, &n);
@@ -85,9 +88,33 @@ static int parse_scaled(const char *text, size_t len, const struct unit *units, 
 		if (word_is(text + digits, len - digits, units[i].word))
 			scale = units[i].scale;
 	}
-	if (scale == 0 || n == 0 || n > most / scale)
+	if (scale == 0 || n > most / scale || n * scale < least)
 		return -1;
 	*value = n * scale;
+	return 0;
+}
+
+/* "2", "0.5", "1.25": thousandths, without more than three digits behind the point. */
+static int parse_thousandths(const char *text, size_t len, uint64_t *value)
+{
+	static const uint64_t scale[] = { 0, 100, 10, 1 };
+	uint64_t whole, rest = 0;
+	size_t digits = read_number(text, len, &whole), decimals = 0;
+
+	if (digits == 0 || whole > LIMITS_CPUS_MAX / 1000)
+		return -1;
+	if (digits < len && text[digits] == '.') {
+		decimals = read_number(text + digits + 1, len - digits - 1, &rest);
+		if (decimals == 0 || decimals > 3)
+			return -1;
+		digits += 1 + decimals;
+	}
+	if (digits != len)
+		return -1;
+	whole = whole * 1000 + rest * scale[decimals];
+	if (whole < LIMITS_CPUS_MIN || whole > LIMITS_CPUS_MAX)
+		return -1;
+	*value = whole;
 	return 0;
 }
 
@@ -125,14 +152,22 @@ int limits_parse(enum limit which, const char *text, size_t len, uint64_t *value
 
 	switch (which) {
 	case LIMIT_UPLOAD:
-		rc = parse_scaled(text, len, sizes, sizeof(sizes) / sizeof(*sizes), LIMITS_SIZE_MAX, value);
+		rc = parse_scaled(text, len, sizes, sizeof(sizes) / sizeof(*sizes), 1, LIMITS_SIZE_MAX, value);
+		break;
+	case LIMIT_MEMORY:
+		rc = parse_scaled(text, len, sizes, sizeof(sizes) / sizeof(*sizes), LIMITS_MEMORY_MIN, LIMITS_SIZE_MAX,
+				  value);
+		break;
+	case LIMIT_CPUS:
+		rc = parse_thousandths(text, len, value);
 		break;
 	case LIMIT_CONNECTIONS:
 	case LIMIT_NAMES:
-		rc = parse_scaled(text, len, NULL, 0, LIMITS_COUNT_MAX, value);
+	case LIMIT_PIDS:
+		rc = parse_scaled(text, len, NULL, 0, 1, LIMITS_COUNT_MAX, value);
 		break;
 	case LIMIT_RATE:
-		rc = parse_scaled(text, len, per_second, 1, LIMITS_COUNT_MAX, value);
+		rc = parse_scaled(text, len, per_second, 1, 1, LIMITS_COUNT_MAX, value);
 		break;
 	case LIMIT_IDLE:
 	case LIMIT_DURATION:
@@ -156,12 +191,23 @@ static void format_duration(uint64_t seconds, char buf[static LIMITS_TEXT_MAX])
 	}
 }
 
+static void format_thousandths(uint64_t value, char buf[static LIMITS_TEXT_MAX])
+{
+	int len = snprintf(buf, LIMITS_TEXT_MAX, "%" PRIu64 ".%03u", value / 1000, (unsigned)(value % 1000));
+
+	while (buf[len - 1] == '0')
+		buf[--len] = '\0';
+	if (buf[len - 1] == '.')
+		buf[len - 1] = '\0';
+}
+
 const char *limits_format(enum limit which, uint64_t value, char buf[static LIMITS_TEXT_MAX])
 {
 	size_t unit = 0;
 
 	switch (which) {
 	case LIMIT_UPLOAD:
+	case LIMIT_MEMORY:
 		while (value % sizes[unit].scale != 0)
 			unit++;
 		snprintf(buf, LIMITS_TEXT_MAX, "%" PRIu64 "%s", value / sizes[unit].scale, sizes[unit].word);
@@ -173,8 +219,12 @@ const char *limits_format(enum limit which, uint64_t value, char buf[static LIMI
 	case LIMIT_RATE:
 		snprintf(buf, LIMITS_TEXT_MAX, "%" PRIu64 "/s", value);
 		break;
+	case LIMIT_CPUS:
+		format_thousandths(value, buf);
+		break;
 	case LIMIT_CONNECTIONS:
 	case LIMIT_NAMES:
+	case LIMIT_PIDS:
 	case LIMIT_COUNT:
 		snprintf(buf, LIMITS_TEXT_MAX, "%" PRIu64, value);
 		break;

@@ -20,6 +20,9 @@ enum limit {
 	LIMIT_NAMES,	   /* distinct names looked up or connected to */
 	LIMIT_IDLE,	   /* microseconds in which nothing moves on a connection */
 	LIMIT_DURATION,	   /* microseconds that the command may run */
+	LIMIT_MEMORY,	   /* bytes that all processes of the command may hold together */
+	LIMIT_PIDS,	   /* processes and threads at once */
+	LIMIT_CPUS,	   /* thousandths of a processor's time */
 	LIMIT_COUNT
 };
 
@@ -32,7 +35,7 @@ struct limits {
 const char *limits_key(enum limit which);
 
 /*
- * A value as a person writes it: "20MiB" or "20MB", "256", "50/s", "1h30m".
+ * A value as a person writes it: "20MiB" or "20MB", "256", "50/s", "1h30m", "0.5".
  * Returns 0; or -1 with a message that quotes it and says what to write instead.
  */
 int limits_parse(enum limit which, const char *text, size_t len, uint64_t *value, struct err *err);
@@ -49,5 +52,8 @@ int limits_parse_duration(const char *text, size_t len, uint64_t *us);
 #define LIMITS_DURATION_MAX_S (3650ull * 86400)
 #define LIMITS_COUNT_MAX      1000000000ull /* connections, names, connections a second */
 #define LIMITS_SIZE_MAX	      (1ull << 60)  /* bytes */
+#define LIMITS_MEMORY_MIN     (4ull << 20)  /* less does not even suffice to start a command */
+#define LIMITS_CPUS_MIN	      10	    /* thousandths: what the kernel can share out (cpu.max) */
+#define LIMITS_CPUS_MAX	      1000000000ull /* thousandths */
 
 #endif

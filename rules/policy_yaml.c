@@ -388,7 +388,8 @@ static int read_mode(struct loader *l)
 
 static int read_limits(struct loader *l)
 {
-	static const char *const keys[] = { "upload", "connections", "rate", "names", "idle", "duration", NULL };
+	static const char *const keys[] = { "upload",	"connections", "rate", "names", "idle",
+					    "duration", "memory",      "pids", "cpus",	NULL };
 	unsigned seen = 0;
 	uint64_t value;
 	int key;
@@ -406,7 +407,7 @@ static int read_limits(struct loader *l)
 			return -1;
 		if (l->event.type == YAML_MAPPING_END_EVENT)
 			return 0;
-		key = read_key(l, keys, "upload, connections, rate, names, idle, duration", &seen);
+		key = read_key(l, keys, "upload, connections, rate, names, idle, duration, memory, pids, cpus", &seen);
 		if (key < 0 || next_scalar(l, "one limit, such as upload: 20MiB"))
 			return -1;
 		if (limits_parse((enum limit)key, scalar_text(l), scalar_len(l), &value, l->err))

@@ -25,6 +25,7 @@
 #include <sys/types.h>
 
 #include "base/addr.h"
+#include "base/resource.h"
 #include "rules/match.h"
 
 struct audit;
@@ -80,6 +81,9 @@ void audit_free(struct audit *a);
  * is no file that records can be appended to, and the log goes on as before.
  */
 int audit_move(struct audit *a, int fd);
+
+/* What holds the command to its limits, for the start record; to be called before audit_start(). */
+void audit_holders(struct audit *a, const uint32_t holder[static RESOURCE_COUNT]);
 
 /* `command` NULL-terminated argv; shown cut. Returns 0 or -errno, as every call below. */
 int audit_start(struct audit *a, char *const *command);
@@ -153,6 +157,7 @@ struct audit_end {
 	uint64_t syns;	   /* initial SYNs that G counted */
 	uint64_t accepts;  /* connections accepted */
 	bool counted;	   /* false: G's counters could not be read, `syns` means nothing */
+	struct resource_hits hits;
 };
 
 /* The last record: totals and the chain's head. */

@@ -60,6 +60,7 @@ struct audit {
 	struct tally *tally;
 	struct utsname uts; /* read before the process is isolated */
 	uid_t uid;
+	enum resource_holder holder[RESOURCE_COUNT];
 };
 
 /* A record that is being built. */

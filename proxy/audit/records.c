@@ -55,6 +55,21 @@ static void put_detail(struct json *j, const char *detail)
 		json_bytes(j, "detail", detail, strlen(detail), RECORD_DETAIL_MAX);
 }
 
+void audit_holders(struct audit *a, const uint32_t holder[static RESOURCE_COUNT])
+{
+	for (int i = 0; i < RESOURCE_COUNT; i++)
+		a->holder[i] = holder[i] < HOLDER_COUNT ? (enum resource_holder)holder[i] : HOLDER_NONE;
+}
+
+static void put_holders(struct json *j, const enum resource_holder holder[static RESOURCE_COUNT])
+{
+	static const char *const keys[RESOURCE_COUNT] = { "memory_by", "pids_by", "cpus_by" };
+	static const char *const words[HOLDER_COUNT] = { NULL, "cgroup2", "cgroup1", "rlimit" };
+
+	for (int i = 0; i < RESOURCE_COUNT; i++)
+		json_text(j, keys[i], words[holder[i]]);
+}
+
 /* A start record with the members that each has. */
 static void begin_start(struct audit *a, struct record *r)
 {
@@ -76,6 +91,7 @@ int audit_start(struct audit *a, char *const *command)
 	struct record r;
 
 	begin_start(a, &r);
+	put_holders(&r.json, a->holder);
 	json_texts(&r.json, "command", command, RECORD_ARGS_MAX, RECORD_COMMAND_MAX);
 	return record_write(a, &r);
 }
@@ -283,6 +299,10 @@ int audit_end(struct audit *a, const struct audit_end *e)
 	if (e->ended)
 		json_text(&r.json, "ended", e->ended);
 	json_u64(&r.json, "ms", (clock_mono_us() - a->begun_us) / 1000);
+	if (e->hits.oom_kills)
+		json_u64(&r.json, "oom_kills", e->hits.oom_kills);
+	if (e->hits.forks_refused)
+		json_u64(&r.json, "forks_refused", e->hits.forks_refused);
 	json_u64(&r.json, "connections", t->connections);
 	json_u64(&r.json, "allowed", t->allowed);
 	json_u64(&r.json, "denied", t->denied);

@@ -33,6 +33,9 @@ enum {
 	OPT_MAX_RATE,
 	OPT_MAX_NAMES,
 	OPT_IDLE,
+	OPT_MEMORY,
+	OPT_PIDS,
+	OPT_CPUS,
 	OPT_WAIT, /* these five are of a gate that waits */
 	OPT_KEEP,
 	OPT_DETACH,
@@ -64,6 +67,9 @@ static const struct option table[] = {
 	{ "max-rate", required_argument, NULL, OPT_MAX_RATE },
 	{ "max-names", required_argument, NULL, OPT_MAX_NAMES },
 	{ "idle", required_argument, NULL, OPT_IDLE },
+	{ "memory", required_argument, NULL, OPT_MEMORY },
+	{ "pids", required_argument, NULL, OPT_PIDS },
+	{ "cpus", required_argument, NULL, OPT_CPUS },
 	{ "wait", required_argument, NULL, OPT_WAIT },
 	{ "keep", no_argument, NULL, OPT_KEEP },
 	{ "detach", no_argument, NULL, OPT_DETACH },
@@ -83,7 +89,8 @@ static const struct {
 } limit_flags[] = {
 	{ LIMIT_UPLOAD, "--max-upload" }, { LIMIT_CONNECTIONS, "--max-connections" },
 	{ LIMIT_RATE, "--max-rate" },	  { LIMIT_NAMES, "--max-names" },
-	{ LIMIT_IDLE, "--idle" },
+	{ LIMIT_IDLE, "--idle" },	  { LIMIT_MEMORY, "--memory" },
+	{ LIMIT_PIDS, "--pids" },	  { LIMIT_CPUS, "--cpus" },
 };
 
 static int check_job(const char *job, struct err *err)
@@ -140,7 +147,7 @@ static int add_resolver(struct options *o, const char *text, struct err *err)
 /* getopt_long's `code` with its argument. */
 static int take(struct options *o, int code, const char *name, char *arg, struct err *err)
 {
-	if (code >= OPT_MAX_UPLOAD && code <= OPT_IDLE) {
+	if (code >= OPT_MAX_UPLOAD && code <= OPT_CPUS) {
 		o->entries[o->n_entries++] = (struct option_entry){ .kind = OPTION_LIMIT,
 								    .text = arg,
 								    .limit = limit_flags[code - OPT_MAX_UPLOAD].limit,

@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <libgen.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,6 +26,7 @@
 #include "proxy/process/isolation.h"
 #include "proxy/process/monitor.h"
 #include "proxy/process/proxy.h"
+#include "rules/limits.h"
 #include "rules/policy.h"
 
 #define LAUNCHER_ARGS 16 /* beside the options that are passed on and the command */
@@ -43,6 +45,27 @@ static int find_launcher(char path[static PATH_MAX], struct err *err)
 }
 
 /* ---- the launcher ---- */
+
+/* What the command may use of the machine, as the launcher's options. Returns how many words. */
+static size_t resource_options(const struct job *j, char *argv[static 6])
+{
+	static const struct {
+		const char *option;
+		enum limit limit;
+	} known[] = { { "--memory", LIMIT_MEMORY }, { "--pids", LIMIT_PIDS }, { "--cpus", LIMIT_CPUS } };
+	static char texts[sizeof(known) / sizeof(*known)][24];
+	const struct limits *limits = policy_limits(j->policy);
+	size_t n = 0;
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+		if (!limits->max[known[i].limit])
+			continue;
+		snprintf(texts[i], sizeof(texts[i]), "%" PRIu64, limits->max[known[i].limit]);
+		argv[n++] = (char *)known[i].option;
+		argv[n++] = texts[i];
+	}
+	return n;
+}
 
 static void exec_launcher(struct job *j, const char *path, size_t n_command)
 {
@@ -64,6 +87,7 @@ static void exec_launcher(struct job *j, const char *path, size_t n_command)
 		argv[n++] = (char *)"--hide";
 		argv[n++] = j->log.hide;
 	}
+	n += resource_options(j, argv + n);
 	for (size_t i = 0; i < j->options.n_launcher; i++)
 		argv[n++] = j->options.launcher[i];
 	argv[n++] = (char *)"--";

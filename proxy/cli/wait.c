@@ -29,6 +29,8 @@
 #include "proxy/process/monitor.h"
 #include "proxy/process/proxy.h"
 #include "proxy/process/session.h"
+#include "rules/limits.h"
+#include "rules/policy.h"
 
 /* ---- a session: runs in a child of the keeper ---- */
 
@@ -186,6 +188,18 @@ static int keep(struct job *j, const struct job_socket *socket)
 	return status;
 }
 
+/* What holds a sandbox that exists to its use of the machine is its runtime's. */
+static int check_limits(const struct limits *limits, struct err *err)
+{
+	static const enum limit of_commands[] = { LIMIT_MEMORY, LIMIT_PIDS, LIMIT_CPUS };
+
+	for (size_t i = 0; i < sizeof(of_commands) / sizeof(*of_commands); i++)
+		if (limits->max[of_commands[i]])
+			return err_set(err, "the limit \"%s\" is for a command; tell the sandbox's runtime to limit it",
+				       limits_key(of_commands[i]));
+	return 0;
+}
+
 int wait_for_sandboxes(struct job *j, struct err *err)
 {
 	struct options *o = &j->options;
@@ -194,7 +208,7 @@ int wait_for_sandboxes(struct job *j, struct err *err)
 	char pid_file[PATH_MAX] = "";
 	sigset_t taken;
 
-	if (job_prepare(j, err) < 0)
+	if (job_prepare(j, err) < 0 || check_limits(policy_limits(j->policy), err) < 0)
 		return command_fail(EXIT_NETGATE, err);
 	if (o->detach) {
 		waiting = go_to_background(&status, err);

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -64,9 +65,10 @@ void monitor_fail_silently(struct run *r)
 /* Ends the sandbox: the launcher takes the end of its stream as the order to kill everything in it. */
 static void end_sandbox(struct run *r)
 {
-	if (r->m->report_fd >= 0)
-		close(r->m->report_fd);
-	r->m->report_fd = -1;
+	/* It still says how it ended. */
+	if (!r->ending && r->m->report_fd >= 0)
+		(void)shutdown(r->m->report_fd, SHUT_WR);
+	r->ending = true;
 	/* Should it not obey, its own death ends the sandbox just as well. */
 	if (!r->kill_us)
 		r->kill_us = clock_mono_us() + MONITOR_GRACE_S * US_PER_S;
@@ -85,7 +87,9 @@ static void look_after_log(struct run *r)
 
 void monitor_finish_proxy(struct run *r)
 {
-	const struct monitor_msg msg = { .type = MONITOR_FINISH, .status = r->wait_status, .ended = r->end };
+	const struct monitor_msg msg = {
+		.type = MONITOR_FINISH, .status = r->wait_status, .ended = r->end, .hits = r->m->hits
+	};
 
 	look_after_log(r);
 	if (r->m->proxy_fd < 0)
@@ -100,6 +104,23 @@ void monitor_note(struct monitor *m, const char *text)
 {
 	if (m->n_notes < MONITOR_NOTES_MAX && (m->notes[m->n_notes] = strdup(text)))
 		m->n_notes++;
+}
+
+static void take_hits(struct monitor *m, const struct resource_hits *hits)
+{
+	char text[TELL_LINE_MAX];
+
+	m->hits = *hits;
+	if (hits->oom_kills) {
+		snprintf(text, sizeof(text), "the memory limit was reached: %" PRIu64 " process%s killed",
+			 hits->oom_kills, hits->oom_kills == 1 ? " was" : "es were");
+		monitor_note(m, text);
+	}
+	if (hits->forks_refused) {
+		snprintf(text, sizeof(text), "the limit of processes was reached: %" PRIu64 " could not be started",
+			 hits->forks_refused);
+		monitor_note(m, text);
+	}
 }
 
 /* ---- the proxy's end ---- */
@@ -128,13 +149,20 @@ static void proxy_ended(struct run *r, int status)
 		end_sandbox(r);
 }
 
-/* The launcher fails for want of the proxy, too; then what counts is why that one ended. */
+/*
+ * The launcher fails for want of the proxy, too; then what counts is why that one ended. A proxy that says nothing
+ * has ended for want of the launcher.
+ */
 static void reap_proxy(struct run *r)
 {
 	int status;
 
-	if (r->m->proxy && waitpid(r->m->proxy, &status, WNOHANG) == r->m->proxy)
+	if (!r->m->proxy || waitpid(r->m->proxy, &status, WNOHANG) != r->m->proxy)
+		return;
+	if (WIFSIGNALED(status) || WEXITSTATUS(status) == PROXY_SAID_WHY)
 		proxy_ended(r, status);
+	else
+		r->m->proxy = 0;
 }
 
 /* ---- the launcher's reports ---- */
@@ -154,6 +182,8 @@ static bool on_report(struct run *r)
 		if (n != 0)
 			monitor_fail(r, "the launcher sent a malformed report");
 		end_sandbox(r);
+		close(r->m->report_fd);
+		r->m->report_fd = -1;
 		return false;
 	}
 	msg.text[sizeof(msg.text) - 1] = '\0';
@@ -190,6 +220,7 @@ static bool on_report(struct run *r)
 		break;
 	case REPORT_ENDED:
 		r->wait_status = msg.value;
+		take_hits(r->m, &msg.hits);
 		if (!r->failed)
 			r->status = WIFSIGNALED(msg.value) ? 128 + WTERMSIG(msg.value) : WEXITSTATUS(msg.value);
 		break;
@@ -324,7 +355,7 @@ static int next_deadline(struct run *r)
 	}
 	if (r->kill_us && now >= r->kill_us && r->m->launcher) {
 		r->kill_us = now + MONITOR_GRACE_S * US_PER_S;
-		if (r->m->report_fd >= 0)
+		if (!r->ending)
 			end_by_force(r);
 		else
 			kill(r->m->launcher, SIGKILL);

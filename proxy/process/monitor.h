@@ -44,6 +44,7 @@ struct monitor {
 	char head[REPORT_HEAD_MAX]; /* of the log's hash chain when the job ended; "" when it is not known */
 	struct tty tty;		    /* saved before the first child was made; closed at the end */
 	int died_of;		    /* out: the signal that ended the command, for netgate to end by too; 0: none */
+	struct resource_hits hits;  /* out: how often the command met a limit of the machine's */
 	bool died_of_key;	    /* out: it was typed (Ctrl-C), and meant netgate's whole process group */
 };
 

@@ -23,6 +23,7 @@ struct run {
 	int32_t wait_status;  /* of the command; -1 while not known */
 	enum monitor_end end; /* of an attached sandbox; MONITOR_END_COMMAND: it goes on */
 	bool started, timed_out, failed;
+	bool ending;	    /* the launcher has the order to end the sandbox */
 	uint64_t forwarded; /* bit n: netgate got signal n itself */
 	pid_t command;	    /* and its process group; 0 while not known */
 };

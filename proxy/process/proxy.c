@@ -9,6 +9,8 @@
  *   ARMED     the start record is written, the policy is in force, the command starts
  *   FINISH    the sandbox is gone: take what still waits, end every connection, read G's
  *             counters through the monitor, write the difference and the end record
+ *
+ * Size: one life told in one place; what is done at each stage is in files of its own.
  */
 #include "proxy/process/proxy.h"
 
@@ -77,6 +79,7 @@ struct proxy {
 	uint64_t probe_datagrams; /* of the launcher, which G counts as DNS */
 	int32_t wait_status;
 	uint32_t end; /* enum monitor_end */
+	struct resource_hits hits;
 	bool armed, monitor_gone, ended;
 	bool ok;   /* the end record is written */
 	bool told; /* a person knows why it is not */
@@ -132,7 +135,9 @@ static const char *end_word(uint32_t end)
 
 static void finish_with_counters(struct proxy *p, const struct monitor_msg *counted)
 {
-	struct audit_end end = { .wait_status = p->wait_status, .ended = end_word(p->end), .accepts = p->env.accepts };
+	struct audit_end end = {
+		.wait_status = p->wait_status, .hits = p->hits, .ended = end_word(p->end), .accepts = p->env.accepts
+	};
 
 	if (counted && !counted->failed) {
 		drops_reconcile(p->drops, counted->packets, counted->bytes, p->env.accepts + p->env.probes, true);
@@ -238,6 +243,7 @@ static void on_monitor(evutil_socket_t fd, short what, void *arg)
 	if (msg.type == MONITOR_FINISH) {
 		p->wait_status = msg.status;
 		p->end = msg.ended;
+		p->hits = msg.hits;
 	} else if (msg.type == MONITOR_COUNTED && p->armed) {
 		finish_with_counters(p, &msg);
 	}
@@ -276,7 +282,7 @@ static int record_start(struct proxy *p)
 }
 
 /* The launcher's probes came back right: put the policy in force, and only then let the command start. */
-static int arm(struct proxy *p)
+static int arm(struct proxy *p, const uint32_t holder[static RESOURCE_COUNT])
 {
 	const struct handoff_msg armed = { .magic = HANDOFF_MAGIC, .type = HANDOFF_ARMED };
 	const struct dns_server_config dns = {
@@ -297,6 +303,7 @@ static int arm(struct proxy *p)
 	if (!p->dns)
 		return -ENOMEM;
 	p->env.dns = p->dns;
+	audit_holders(p->audit, holder);
 	if (record_start(p) < 0) {
 		complain(p, p->config->attached ? "the log can't be written, so the sandbox was not attached"
 						: "the log can't be written, so the command was not started");
@@ -325,7 +332,7 @@ static void on_handoff(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (n == -EAGAIN || n == -EINTR)
 		return;
-	if (n != sizeof(msg) || msg.magic != HANDOFF_MAGIC || msg.type != HANDOFF_ARM || arm(p) < 0) {
+	if (n != sizeof(msg) || msg.magic != HANDOFF_MAGIC || msg.type != HANDOFF_ARM || arm(p, msg.holder) < 0) {
 		event_base_loopbreak(p->base);
 		return;
 	}

@@ -61,7 +61,7 @@ static int connect_sandbox(struct attach *a, struct err *err)
 		close(proxy);
 		return err_set_errno(err, errno, "cannot enter its user namespace");
 	}
-	rc = handoff_run(proxy, a->target.netns, err);
+	rc = handoff_run(proxy, a->target.netns, NULL, err);
 	close(proxy);
 	if (rc || target_check(&a->target, err) || client_send(a->sock, &msg, ATTACH_ARMED, -1, err))
 		return -1;

@@ -23,6 +23,9 @@ const char options_help[] = "usage: sandbox-net run --gate-fd N [options] -- COM
 			    "  --write PATH      a further real, writable directory or file\n"
 			    "  --hide PATH       never show PATH, wherever it would be seen\n"
 			    "  --fs sealed|host  host: the whole tree as it is, with its sockets, keys and tokens\n"
+			    "  --memory N        bytes that its processes may hold together\n"
+			    "  --pids N          processes and threads at once\n"
+			    "  --cpus N          thousandths of a processor\n"
 			    "  --proxy-env       set http_proxy and its kin to the gate's explicit proxy\n"
 			    "  --help            this text\n"
 			    "\n"
@@ -38,22 +41,21 @@ enum {
 	OPT_WRITE,
 	OPT_HIDE,
 	OPT_FS,
+	OPT_MEMORY, /* in the order of enum resource */
+	OPT_PIDS,
+	OPT_CPUS,
 	OPT_PROXY_ENV,
 	OPT_HELP
 };
 
 static const struct option option_table[] = {
-	{ "gate-fd", required_argument, NULL, OPT_GATE },
-	{ "report-fd", required_argument, NULL, OPT_REPORT },
-	{ "user", required_argument, NULL, OPT_USER },
-	{ "workspace", required_argument, NULL, OPT_WORKSPACE },
-	{ "read", required_argument, NULL, OPT_READ },
-	{ "write", required_argument, NULL, OPT_WRITE },
-	{ "hide", required_argument, NULL, OPT_HIDE },
-	{ "fs", required_argument, NULL, OPT_FS },
-	{ "proxy-env", no_argument, NULL, OPT_PROXY_ENV },
-	{ "help", no_argument, NULL, OPT_HELP },
-	{ NULL, 0, NULL, 0 },
+	{ "gate-fd", required_argument, NULL, OPT_GATE },  { "report-fd", required_argument, NULL, OPT_REPORT },
+	{ "user", required_argument, NULL, OPT_USER },	   { "workspace", required_argument, NULL, OPT_WORKSPACE },
+	{ "read", required_argument, NULL, OPT_READ },	   { "write", required_argument, NULL, OPT_WRITE },
+	{ "hide", required_argument, NULL, OPT_HIDE },	   { "fs", required_argument, NULL, OPT_FS },
+	{ "memory", required_argument, NULL, OPT_MEMORY }, { "pids", required_argument, NULL, OPT_PIDS },
+	{ "cpus", required_argument, NULL, OPT_CPUS },	   { "proxy-env", no_argument, NULL, OPT_PROXY_ENV },
+	{ "help", no_argument, NULL, OPT_HELP },	   { NULL, 0, NULL, 0 },
 };
 
 static int parse_fd(const char *name, const char *text, int *out, struct err *err)
@@ -90,6 +92,18 @@ static int parse_fs(const char *text, enum options_fs *out, struct err *err)
 	return 0;
 }
 
+/* Whole and plain: netgate has read what the user wrote. */
+static int parse_number(const char *text, uint64_t *out, struct err *err)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtoull(text, &end, 10);
+	if (errno || *text < '1' || *text > '9' || *end || *out > INT64_MAX)
+		return err_set(err, "%s: not a number from 1 on", text);
+	return 0;
+}
+
 static int apply(int option, const char *value, struct options *o, struct err *err)
 {
 	switch (option) {
@@ -113,6 +127,10 @@ static int apply(int option, const char *value, struct options *o, struct err *e
 		return add_path("hide", value, &o->hide, err);
 	case OPT_FS:
 		return parse_fs(value, &o->fs, err);
+	case OPT_MEMORY:
+	case OPT_PIDS:
+	case OPT_CPUS:
+		return parse_number(value, &o->max[option - OPT_MEMORY], err);
 	case OPT_PROXY_ENV:
 		o->proxy_env = true;
 		return 0;

@@ -40,13 +40,15 @@ static int tell(int proxy, const struct handoff_msg *msg, const struct gate *gat
 	return rc ? err_set_errno(err, -rc, "cannot reach the proxy") : 0;
 }
 
-int handoff_run(int proxy, int s_netns, struct err *err)
+int handoff_run(int proxy, int s_netns, const enum resource_holder *holder, struct err *err)
 {
 	struct handoff_msg msg = { .magic = HANDOFF_MAGIC, .type = HANDOFF_GATE };
 	struct handoff_msg arm = { .magic = HANDOFF_MAGIC, .type = HANDOFF_ARM };
 	struct gate gate;
 	int rc;
 
+	for (int i = 0; holder && i < RESOURCE_COUNT; i++)
+		arm.holder[i] = holder[i];
 	if (getrandom(msg.nonce, sizeof(msg.nonce), 0) != sizeof(msg.nonce))
 		return err_set_errno(err, errno, "getrandom");
 	if (gate_build(s_netns, &gate, err))

@@ -2,6 +2,7 @@
 /*
  * Init in stages, each giving something up:
  *
+ *   enter      the sandbox's cgroups
  *   build      privilege over the mounts; the host's tree goes out of sight
  *   join       S's user, network and mount namespaces: no more privilege over
  *              what was built, its mounts are locked
@@ -32,6 +33,7 @@
 #include "base/err.h"
 #include "sandbox-net/caller/options.h"
 #include "sandbox-net/caller/user.h"
+#include "sandbox-net/resources/resources.h"
 #include "sandbox-net/run/channel.h"
 #include "sandbox-net/run/exec.h"
 #include "sandbox-net/run/seccomp.h"
@@ -115,12 +117,14 @@ static int prepare(struct init *init, struct err *err)
 {
 	/* With 0, a core_pattern that names a program runs it all the same; with 1 the kernel starts none (core(5)). */
 	const struct rlimit core = { 1, 1 };
+	/* This one, and without privilege the monitor's finder. */
+	const unsigned own = init->seal.privileged ? 1 : 2;
 
-	if (build(init, err) || userns_join_sandbox(init->ns, err))
+	if (resources_enter(init->resources, err) || build(init, err) || userns_join_sandbox(init->ns, err))
 		return -1;
 	die_with_launcher();
 	userns_close(init->ns);
-	if (user_become(init->seal.user, err) || give_up(err))
+	if (user_become(init->seal.user, err) || resources_set_rlimits(init->resources, own, err) || give_up(err))
 		return -1;
 	if (chdir(init->seal.cwd))
 		return err_set_errno(err, errno, "cannot change to %s as user %s", init->seal.cwd,

@@ -16,16 +16,17 @@
 struct init {
 	struct seal seal;	   /* options, user, workspace */
 	struct userns_sandbox *ns; /* S */
-	int channel;		   /* init's end */
-	int terminal;		   /* the controlling terminal, or -1 */
-	sigset_t mask;		   /* the signal mask that the command gets */
-	char **argv;		   /* the command; a copy, since the launcher's is wiped */
+	struct resources *resources;
+	int channel;   /* init's end */
+	int terminal;  /* the controlling terminal, or -1 */
+	sigset_t mask; /* the signal mask that the command gets */
+	char **argv;   /* the command; a copy, since the launcher's is wiped */
 	char **env;
 };
 
 /*
  * Runs init in a process made with CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC |
- * CLONE_NEWUTS | CLONE_NEWCGROUP. Never returns; errors go over the channel.
+ * CLONE_NEWUTS. Never returns; errors go over the channel.
  */
 _Noreturn void init_run(struct init *init);
 

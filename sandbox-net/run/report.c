@@ -67,7 +67,10 @@ void report_stopped(const struct report *r)
 	report_send(r, REPORT_STOPPED, 0, NULL);
 }
 
-void report_ended(const struct report *r, int status)
+void report_ended(const struct report *r, int status, const struct resource_hits *hits)
 {
-	report_send(r, REPORT_ENDED, status, NULL);
+	const struct report_msg msg = { .type = REPORT_ENDED, .value = status, .hits = *hits };
+
+	if (r->fd >= 0)
+		(void)send(r->fd, &msg, sizeof(msg), MSG_NOSIGNAL);
 }

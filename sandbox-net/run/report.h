@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct resource_hits;
+
 struct report {
 	int fd; /* SOCK_SEQPACKET to the monitor, or -1 */
 };
@@ -31,7 +33,7 @@ void report_exec(const struct report *r, const char *command, int errnum, const 
 /* The command was stopped. */
 void report_stopped(const struct report *r);
 
-/* The command ended, with a wait status, and every other process of the sandbox with it. */
-void report_ended(const struct report *r, int status);
+/* The command ended, with a wait status, and every other process of the sandbox with it; what met a limit before. */
+void report_ended(const struct report *r, int status, const struct resource_hits *hits);
 
 #endif

@@ -37,6 +37,7 @@
 #include "sandbox-net/caller/options.h"
 #include "sandbox-net/caller/user.h"
 #include "sandbox-net/gate/handoff.h"
+#include "sandbox-net/resources/resources.h"
 #include "sandbox-net/run/channel.h"
 #include "sandbox-net/run/init.h"
 #include "sandbox-net/run/report.h"
@@ -44,7 +45,8 @@
 #include "sandbox-net/run/userns.h"
 #include "sandbox-net/run/watch.h"
 
-#define S_NAMESPACES (CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
+/* The cgroup namespace comes later (resources.h). */
+#define S_NAMESPACES (CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS)
 
 struct run {
 	const struct options *options;
@@ -52,6 +54,7 @@ struct run {
 	struct terminal terminal;
 	struct user user;
 	struct userns_sandbox ns;
+	struct resources resources;
 	struct init init;
 	int channel; /* the launcher's end */
 	pid_t init_pid;
@@ -154,6 +157,10 @@ static int prepare(struct run *r, struct err *err)
 	r->init.argv = copy_arguments(r->options->command);
 	if (!r->init.env || !r->init.argv)
 		return err_set(err, "out of memory");
+	if (resources_make(&r->resources, r->options->max, r->user.uid, err))
+		return -1;
+	if (r->resources.note[0])
+		report_note(&r->report, r->resources.note);
 	terminal_open(&r->terminal);
 	r->init.terminal = r->terminal.fd;
 	if (!privileged && userns_enter_own(err))
@@ -161,6 +168,7 @@ static int prepare(struct run *r, struct err *err)
 	if (userns_make_sandbox(r->user.uid, r->user.gid, !privileged, &r->ns, err) || channel_open(ends, err))
 		return -1;
 	r->init.ns = &r->ns;
+	r->init.resources = &r->resources;
 	r->channel = ends[0];
 	r->init.channel = ends[1];
 	return 0;
@@ -198,15 +206,19 @@ static int wait_until_built(struct run *r, struct err *err)
 	return 0;
 }
 
-/* All that is left to do is to wait and to end init; CAP_KILL is for a command that runs as somebody else. */
-static int give_up(struct err *err)
+/*
+ * All that is left to do is to wait and to end init; CAP_KILL is for a command that runs as somebody else, CAP_DAC_OVERRIDE
+ * for the cgroups that must go then, in directories that not even their owner may write to without it.
+ */
+static int give_up(const struct resources *resources, struct err *err)
 {
-	static const cap_value_t keep = CAP_KILL;
+	static const cap_value_t keep[] = { CAP_KILL, CAP_DAC_OVERRIDE };
+	const int n_keep = resources->n_groups > 0 ? 2 : 1;
 	cap_t caps = cap_init();
 	int rc = 0;
 
-	if (!caps || cap_set_flag(caps, CAP_PERMITTED, 1, &keep, CAP_SET) ||
-	    cap_set_flag(caps, CAP_EFFECTIVE, 1, &keep, CAP_SET) || cap_set_proc(caps))
+	if (!caps || cap_set_flag(caps, CAP_PERMITTED, n_keep, keep, CAP_SET) ||
+	    cap_set_flag(caps, CAP_EFFECTIVE, n_keep, keep, CAP_SET) || cap_set_proc(caps))
 		rc = err_set_errno(err, errno, "cannot give up capabilities");
 	cap_free(caps);
 	if (!rc && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
@@ -219,17 +231,18 @@ static int set_up(struct run *r, struct err *err)
 	close_inherited(r->options);
 	if (check_standard_streams(r, err) || prepare(r, err) || start_init(r, err))
 		return -1;
-	if (handoff_run(r->options->gate_fd, r->ns.net, err) || wait_until_built(r, err))
+	if (handoff_run(r->options->gate_fd, r->ns.net, r->resources.holder, err) || wait_until_built(r, err))
 		return -1;
 	close(r->options->gate_fd);
 	report_sandbox(&r->report, r->init_pid, r->ns.user, r->ns.net);
 	userns_close(&r->ns);
-	return give_up(err);
+	return give_up(&r->resources, err);
 }
 
 int run_command(const struct options *o)
 {
 	struct run r = { .options = o, .report = { .fd = o->report_fd }, .channel = -1, .ns = { -1, -1 } };
+	struct resource_hits unused;
 	struct watch watch;
 	struct err err = { 0 };
 
@@ -238,6 +251,7 @@ int run_command(const struct options *o)
 	if (check_descriptor(o->gate_fd, "gate-fd", &err) ||
 	    (o->report_fd >= 0 && check_descriptor(o->report_fd, "report-fd", &err)) || set_up(&r, &err)) {
 		watch_end(r.init_pid, r.channel);
+		resources_end(&r.resources, &unused);
 		report_failed(&r.report, err.text);
 		return RUN_FAILED;
 	}
@@ -245,6 +259,7 @@ int run_command(const struct options *o)
 	watch.init_pid = r.init_pid;
 	watch.report = &r.report;
 	watch.terminal = &r.terminal;
+	watch.resources = &r.resources;
 	watch.command = o->command[0];
 	return watch_run(&watch);
 }

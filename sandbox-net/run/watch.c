@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "sandbox-net/resources/resources.h"
 #include "sandbox-net/run/channel.h"
 #include "sandbox-net/run/report.h"
 #include "sandbox-net/run/run.h"
@@ -131,6 +132,7 @@ static void watch_loop(struct watch *w, struct state *s, int signals)
 
 int watch_run(struct watch *w)
 {
+	struct resource_hits hits;
 	struct state s = { 0 };
 	int signals;
 
@@ -142,8 +144,9 @@ int watch_run(struct watch *w)
 	watch_end(w->init_pid, w->channel);
 	terminal_take_back(w->terminal);
 	terminal_close(w->terminal);
+	resources_end(w->resources, &hits);
+	report_ended(w->report, s.ended ? s.status : SIGKILL, &hits);
 	if (!s.ended)
 		return RUN_FAILED;
-	report_ended(w->report, s.status);
 	return WIFEXITED(s.status) ? WEXITSTATUS(s.status) : 128 + WTERMSIG(s.status);
 }

@@ -16,7 +16,8 @@ struct watch {
 	const struct report *report;
 	struct terminal *terminal;
 	const char *command; /* its name, for messages */
-	sigset_t signals;    /* set by watch_block_signals() */
+	struct resources *resources;
+	sigset_t signals; /* set by watch_block_signals() */
 };
 
 /*

@@ -103,7 +103,9 @@ static int parse_line(char *line, struct mount_entry *e)
 			return -1;
 	} while (strcmp(field, "-") != 0);
 	e->type = next_field(&line);
-	if (!e->type)
+	field = e->type ? next_field(&line) : NULL; /* what is mounted */
+	e->super = field ? next_field(&line) : NULL;
+	if (!e->super)
 		return -1;
 	unescape(path);
 	unescape(root);

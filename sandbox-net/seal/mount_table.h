@@ -19,10 +19,11 @@ enum mount_hidden {
 struct mount_entry {
 	int id;
 	int parent;
-	const char *dev;  /* "MAJOR:MINOR" of the file system */
-	const char *root; /* which directory of the file system is mounted */
-	const char *path; /* where, unescaped; points into the table's text */
-	const char *type; /* file system type, such as "ext4" or "fuse.sshfs" */
+	const char *dev;   /* "MAJOR:MINOR" of the file system */
+	const char *root;  /* which directory of the file system is mounted */
+	const char *path;  /* where, unescaped; points into the table's text */
+	const char *type;  /* file system type, such as "ext4" or "fuse.sshfs" */
+	const char *super; /* options of the file system, such as "rw,memory" */
 	enum mount_hidden hidden;
 };
 

@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -264,7 +265,9 @@ static int mount_root(struct build *b, struct err *err)
 
 static int make_stage(struct build *b, struct err *err)
 {
-	static const char *const options[] = { "mode", "0755", NULL };
+	const uint64_t memory = b->seal->options->max[RESOURCE_MEMORY];
+	const char *options[] = { "mode", "0755", NULL, NULL, NULL };
+	char size[24];
 	int fd, copy, rc;
 
 	b->host_root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -275,6 +278,12 @@ static int make_stage(struct build *b, struct err *err)
 		b->host_tree = mounts_clone(b->host_root, true, MOUNTS_SAFE);
 		if (b->host_tree < 0)
 			return err_set_errno(err, -b->host_tree, "cannot copy the tree of /");
+	}
+	/* A full disk is easier to understand than a process that is killed, and a limit of single processes knows no files. */
+	if (memory) {
+		snprintf(size, sizeof(size), "%" PRIu64, memory);
+		options[2] = "size";
+		options[3] = size;
 	}
 	fd = mounts_new("tmpfs", options, MOUNTS_SAFE);
 	if (fd < 0)

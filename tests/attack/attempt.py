@@ -75,7 +75,7 @@ class Attempt:
         assert end.get("lost", 0) == 0
 
     def is_allowed(self, name):
-        return any(fnmatch.fnmatchcase(name.lower(), pattern) for pattern in self.names)
+        return any(fnmatch.fnmatchcase(name.lower().rstrip("."), pattern) for pattern in self.names)
 
     # While it lasts
 
@@ -131,9 +131,11 @@ class Attempt:
     def talk(self, *lines, host="ok.test", port=80):
         """Makes a connection for each of `lines` (bytes), sends them, ends its side and waits for the other; returns what each
         connection is called in the records (`src`), and what came back."""
+        with open(f"{self.sandbox.workspace}/lines", "w") as out:
+            out.write("\n".join(line.hex() for line in lines))
         shown = self.python("""
-            host, port, *lines = sys.argv[1:]
-            for line in lines:
+            host, port = sys.argv[1:]
+            for line in open("lines").read().split("\\n"):
                 with tcp(host, int(port)) as sock:
                     src = sock.getsockname()
                     src = f"[{src[0]}]:{src[1]}" if ":" in src[0] else f"{src[0]}:{src[1]}"
@@ -143,16 +145,21 @@ class Attempt:
                     except OSError:
                         pass
                     show(src=src, answer=fate(sock)[1].hex())
-        """, host, str(port), *[line.hex() for line in lines])
+        """, host, str(port))
         return [(seen["src"], bytes.fromhex(seen["answer"])) for seen in shown]
 
     # Behind it
 
+    @property
+    def asked(self):
+        """What netgate asked the name server on this sandbox's behalf."""
+        return [query.name for query in self.lab.dns.queries if query.name != "neighbour.test"]
+
     def recorded(self, kind, technique=None, **fields):
-        """The records with these fields, of which there must be one; their reason goes into the table."""
+        """The records with these fields, of which there must be one; the first one's reason, or a dial's outcome, goes into the table."""
         found = self.result.of(kind, **fields)
         assert found, f"no record of {kind} with {fields}"
-        self.note(f"`{found[0]['reason']}`", technique)
+        self.note(f"`{found[0].get('reason') or found[0]['outcome']}`", technique)
         return found
 
     def refused(self, error, technique=None):
@@ -162,4 +169,4 @@ class Attempt:
 
     def note(self, text, technique=None):
         """A line of the table, for this mode: what became of the technique."""
-        ROWS.add(technique or self.technique, self.mode, text, len(self.escaped))
+        ROWS.add(technique or self.technique, self.mode, text, "hidden in an allowed connection" if self.hidden else len(self.escaped))

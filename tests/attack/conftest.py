@@ -8,6 +8,7 @@ import pytest
 from . import table
 from .attempt import Attempt
 from .neighbour import Neighbour
+from .sandboxes import SANDBOXES
 
 
 def pytest_addoption(parser):
@@ -33,7 +34,7 @@ def neighbour(whole_lab):
     beside.close()
 
 
-@pytest.fixture(params=["bare", "root"])
+@pytest.fixture(params=list(SANDBOXES))
 def mode(request):
     return request.param
 
@@ -41,10 +42,11 @@ def mode(request):
 @pytest.fixture
 def attack(lab, mode, neighbour):
     """Attempt, for one mode: `with attack("technique") as attempt`. The sandbox beside must not notice it."""
-    first, log = len(neighbour.samples), len(neighbour.records)
+    first = len(neighbour.samples)
+    neighbour.news()
     yield functools.partial(Attempt, lab, mode)
     neighbour.settle(1)
     assert {sample["status"] for sample in neighbour.samples[first:]} == {200}
-    strange = [record for record in neighbour.records[log:]
+    strange = [record for record in neighbour.news()
                if record["type"] not in ("decision", "dial", "close", "process") or record.get("verdict") == "deny"]
     assert strange == []

@@ -11,9 +11,17 @@ from lab import wait_for
 from .attempt import NEIGHBOUR
 
 PAUSE = 0.1  # seconds between two requests
+PORT = 8000  # where it listens, at its own address
 LIMIT = 6000  # requests: an end for when nobody ends it
 
 LOOP = """
+    import threading
+    visitors = []
+    def serve():
+        with socket.create_server(("", int(sys.argv[3]))) as listener:
+            while True:
+                visitors.append(listener.accept()[1])
+    threading.Thread(target=serve, daemon=True).start()
     request = b"GET /hello HTTP/1.1\\r\\nHost: neighbour.test\\r\\nConnection: close\\r\\n\\r\\n"
     for number in range(int(sys.argv[1])):
         begun = time.monotonic()
@@ -21,7 +29,7 @@ LOOP = """
             status = http("neighbour.test", 80, request)[0][0]
         except OSError as error:
             status = str(error)
-        show(status=status, ms=(time.monotonic() - begun) * 1000)
+        show(status=status, ms=(time.monotonic() - begun) * 1000, visitors=len(visitors))
         time.sleep(float(sys.argv[2]))
 """
 
@@ -33,11 +41,12 @@ class Neighbour:
         self.web = lab.new_web()
         self.web.listen(lab.inet, NEIGHBOUR, port=80)
         self.samples = []
-        self.running = lab.start(["--allow", "neighbour.test"], lab.script(LOOP, str(LIMIT), str(PAUSE)),
+        self.running = lab.start(["--allow", "neighbour.test"], lab.script(LOOP, str(LIMIT), str(PAUSE), str(PORT)),
                                  stdin=subprocess.DEVNULL)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         self.settle(20)
+        self._log, self._read_to = open(self.running.log, "rb"), 0
         self.usual = self.median(self.samples)
 
     def _read(self):
@@ -54,10 +63,14 @@ class Neighbour:
     def median(samples):
         return statistics.median(sample["ms"] for sample in samples)
 
-    @property
-    def records(self):
-        return self.running.records
+    def news(self):
+        """The records since the last call."""
+        self._log.seek(self._read_to)
+        lines = self._log.read().rpartition(b"\n")
+        self._read_to += len(lines[0]) + len(lines[1])
+        return [json.loads(line) for line in lines[0].splitlines()]
 
     def close(self):
         self.running.kill()
+        self._log.close()
         self._reader.join()

@@ -17,10 +17,11 @@ class Rows:
         self._escaped = {}
 
     def add(self, technique, mode, text, escaped):
+        """`escaped`: a number of packets, which is 0 or the test fails; or why there is none."""
         texts = self._rows.setdefault(technique, {}).setdefault(mode, [])
         if text not in texts:
             texts.append(text)
-        self._escaped[technique] = self._escaped.get(technique, 0) + escaped
+        self._escaped[technique] = escaped
 
     def __len__(self):
         return len(self._rows)

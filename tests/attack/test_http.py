@@ -27,6 +27,17 @@ REQUESTS = {
     "HTTP Upgrade: h2c": (f"GET / HTTP/1.1\r\n{ALLOWED_HEAD}Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n\r\n", "upgrade"),
     "HTTP/2 preface in clear": ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "upgrade"),
     "HTTP/0.9": (f"GET /{SECRET.decode()}\r\n", "http_malformed"),
+    "HTTP another host on a kept connection": (f"GET /hello HTTP/1.1\r\n{ALLOWED_HEAD}\r\nGET / HTTP/1.1\r\nHost: {BAD}\r\n\r\n", "not_allowed"),
+    "HTTP another host behind Connection: close": (
+        f"GET /hello HTTP/1.1\r\n{ALLOWED_HEAD}Connection: close\r\n\r\nGET / HTTP/1.1\r\nHost: {BAD}\r\n\r\n", "http_malformed"),
+    "WebSocket upgrade that the server does not take, then another host": (
+        f"GET /hello HTTP/1.1\r\n{ALLOWED_HEAD}Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+        f"GET / HTTP/1.1\r\nHost: {BAD}\r\n\r\n", "not_allowed"),
+    "WebSocket and h2c in one upgrade": (f"GET /ws HTTP/1.1\r\n{ALLOWED_HEAD}Connection: Upgrade\r\nUpgrade: websocket, h2c\r\n\r\n", "upgrade"),
+    "HTTP request inside a request's body": (
+        f"POST /upload HTTP/1.1\r\n{ALLOWED_HEAD}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: {BAD}\r\n\r\n", "not_allowed"),
+    "HTTP chunk length that lies": (
+        f"POST /upload HTTP/1.1\r\n{ALLOWED_HEAD}Transfer-Encoding: chunked\r\n\r\n0x0\r\n\r\nGET / HTTP/1.1\r\nHost: {BAD}\r\n\r\n", "http_malformed"),
     "HTTP CONNECT to an origin server": (f"CONNECT {BAD}:443 HTTP/1.1\r\n{ALLOWED_HEAD}\r\n", "host_mismatch"),
 }
 

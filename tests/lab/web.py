@@ -10,6 +10,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import socket
 import ssl
 import time
 import urllib.parse
@@ -160,8 +161,6 @@ class Web:
         self.hellos.append(name)
 
     def listen(self, namespace, *addresses, port=80, tls=False):
-        import socket
-
         for address in addresses:
             family = socket.AF_INET6 if ":" in address else socket.AF_INET
             with namespace.inside():
@@ -178,6 +177,8 @@ class Web:
 
     async def _connection(self, reader, writer):
         self._connections += 1
+        # asyncio does so itself only for sockets that it made.
+        writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             await self._serve(reader, writer, self._connections)
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError, ssl.SSLError, Malformed,

@@ -59,6 +59,15 @@ static void values(void **state)
 		{ LIMIT_DURATION, "1h30m", 5400 * SECOND, "1h30m" },
 		{ LIMIT_DURATION, "25h", 90000 * SECOND, "1d1h" },
 		{ LIMIT_DURATION, "3650d", 3650 * 86400 * SECOND, "3650d" },
+		{ LIMIT_MEMORY, "4MiB", 4 << 20, "4MiB" },
+		{ LIMIT_MEMORY, "512MB", 512000000, "512MB" },
+		{ LIMIT_PIDS, "64", 64, "64" },
+		{ LIMIT_CPUS, "1", 1000, "1" },
+		{ LIMIT_CPUS, "0.5", 500, "0.5" },
+		{ LIMIT_CPUS, "0.010", 10, "0.01" },
+		{ LIMIT_CPUS, "12.345", 12345, "12.345" },
+		{ LIMIT_CPUS, "10.50", 10500, "10.5" },
+		{ LIMIT_CPUS, "1000000", LIMITS_CPUS_MAX, "1000000" },
 	};
 	char text[LIMITS_TEXT_MAX];
 	struct err err = { "" };
@@ -75,53 +84,67 @@ static void values(void **state)
 	}
 }
 
+static const struct {
+	enum limit which;
+	const char *text;
+} bad[] = {
+	{ LIMIT_UPLOAD, "" },
+	{ LIMIT_UPLOAD, "20" },
+	{ LIMIT_UPLOAD, "20M" },
+	{ LIMIT_UPLOAD, "MiB" },
+	{ LIMIT_UPLOAD, "0MiB" },
+	{ LIMIT_UPLOAD, "-1MiB" },
+	{ LIMIT_UPLOAD, "1.5MiB" },
+	{ LIMIT_UPLOAD, "20,5MiB" },
+	{ LIMIT_UPLOAD, "20mib" },
+	{ LIMIT_UPLOAD, "20MiBs" },
+	{ LIMIT_UPLOAD, "1048577TiB" },
+	{ LIMIT_UPLOAD, "9999999999999999999TiB" },
+	{ LIMIT_CONNECTIONS, "" },
+	{ LIMIT_CONNECTIONS, "0" },
+	{ LIMIT_CONNECTIONS, "0x10" },
+	{ LIMIT_CONNECTIONS, "5k" },
+	{ LIMIT_CONNECTIONS, "1000000001" },
+	{ LIMIT_RATE, "50" },
+	{ LIMIT_RATE, "50/m" },
+	{ LIMIT_RATE, "/s" },
+	{ LIMIT_RATE, "0/s" },
+	{ LIMIT_NAMES, "many" },
+	{ LIMIT_IDLE, "0" },
+	{ LIMIT_IDLE, "soon" },
+	{ LIMIT_IDLE, "1w" },
+	{ LIMIT_IDLE, "h" },
+	{ LIMIT_IDLE, "1h-1m" },
+	{ LIMIT_DURATION, "3651d" },
+	{ LIMIT_DURATION, "3650d1s" },
+	{ LIMIT_DURATION, "999999999999999999d" },
+	{ LIMIT_MEMORY, "512" },
+	{ LIMIT_MEMORY, "4095KiB" },
+	{ LIMIT_PIDS, "0" },
+	{ LIMIT_PIDS, "64k" },
+	{ LIMIT_CPUS, "0" },
+	{ LIMIT_CPUS, "0.009" },
+	{ LIMIT_CPUS, ".5" },
+	{ LIMIT_CPUS, "1." },
+	{ LIMIT_CPUS, "0.5000" },
+	{ LIMIT_CPUS, "50%" },
+	{ LIMIT_CPUS, "1.5.5" },
+	{ LIMIT_CPUS, "1000000.001" },
+	{ LIMIT_CPUS, "999999999999999999" },
+};
+
 static void refused(void **state)
 {
-	static const struct {
-		enum limit which;
-		const char *text;
-	} cases[] = {
-		{ LIMIT_UPLOAD, "" },
-		{ LIMIT_UPLOAD, "20" },
-		{ LIMIT_UPLOAD, "20M" },
-		{ LIMIT_UPLOAD, "MiB" },
-		{ LIMIT_UPLOAD, "0MiB" },
-		{ LIMIT_UPLOAD, "-1MiB" },
-		{ LIMIT_UPLOAD, "1.5MiB" },
-		{ LIMIT_UPLOAD, "20,5MiB" },
-		{ LIMIT_UPLOAD, "20mib" },
-		{ LIMIT_UPLOAD, "20MiBs" },
-		{ LIMIT_UPLOAD, "1048577TiB" },
-		{ LIMIT_UPLOAD, "9999999999999999999TiB" },
-		{ LIMIT_CONNECTIONS, "" },
-		{ LIMIT_CONNECTIONS, "0" },
-		{ LIMIT_CONNECTIONS, "0x10" },
-		{ LIMIT_CONNECTIONS, "5k" },
-		{ LIMIT_CONNECTIONS, "1000000001" },
-		{ LIMIT_RATE, "50" },
-		{ LIMIT_RATE, "50/m" },
-		{ LIMIT_RATE, "/s" },
-		{ LIMIT_RATE, "0/s" },
-		{ LIMIT_NAMES, "many" },
-		{ LIMIT_IDLE, "0" },
-		{ LIMIT_IDLE, "soon" },
-		{ LIMIT_IDLE, "1w" },
-		{ LIMIT_IDLE, "h" },
-		{ LIMIT_IDLE, "1h-1m" },
-		{ LIMIT_DURATION, "3651d" },
-		{ LIMIT_DURATION, "3650d1s" },
-		{ LIMIT_DURATION, "999999999999999999d" },
-	};
 	uint64_t value = 77;
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(cases); i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		struct err err = { "" };
 		char quoted[64];
 
-		if (parse(cases[i].which, cases[i].text, &value, &err) != -1)
-			fail_msg("accepted: %s %s", limits_key(cases[i].which), cases[i].text);
-		snprintf(quoted, sizeof(quoted), "\"%s\": not a ", cases[i].text);
+		if (parse(bad[i].which, bad[i].text, &value, &err) != -1)
+			fail_msg("accepted: %s %s", limits_key(bad[i].which), bad[i].text);
+		snprintf(quoted, sizeof(quoted), "\"%s\": not a ", bad[i].text);
 		if (strncmp(err.text, quoted, strlen(quoted)) != 0 || !strstr(err.text, "write "))
 			fail_msg("%s", err.text);
 	}

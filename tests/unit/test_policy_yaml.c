@@ -182,7 +182,8 @@ static void limits(void **state)
 	assert_refused("version: 1\nlimits: 20MiB\n", "p.yaml:2:9", "write upload: 20MiB");
 	assert_refused("version: 1\nlimits: [20MiB]\n", "p.yaml:2:9", "write upload: 20MiB");
 	assert_refused("version: 1\nlimits:\n  uploads: 1MiB\n", "p.yaml:3:3",
-		       "\"uploads\": unknown key; known: upload, connections, rate, names, idle, duration");
+		       "\"uploads\": unknown key; known: upload, connections, rate, names, idle, duration, memory, "
+		       "pids, cpus");
 	assert_refused("version: 1\nlimits:\n  upload: 20\n", "p.yaml:3:11", "\"20\": not a size; write bytes");
 	assert_refused("version: 1\nlimits:\n  upload: [20MiB]\n", "p.yaml:3:11", "write one limit");
 	assert_refused("version: 1\nlimits:\n  names: 0\n", "p.yaml:3:10", "\"0\": not a number of names");

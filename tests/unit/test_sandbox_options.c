@@ -2,7 +2,7 @@
 /*
  * The launcher's command line and the command's environment.
  *
- * links: sandbox-net/caller/options.c sandbox-net/run/environment.c base/err.c
+ * links: sandbox-net/caller/options.c sandbox-net/caller/environment.c base/err.c
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +39,7 @@ static void test_all_options(void **state)
 	(void)state;
 	assert_int_equal(PARSE("--gate-fd", "5", "--report-fd", "6", "--user", "ann", "--workspace", "/w", "--read",
 			       "/r1", "--read", "/r2", "--write", "/o", "--hide", "/h", "--fs", "host", "--proxy-env",
-			       "--", "cmd", "-x", "--"),
+			       "--memory", "4194304", "--cpus", "500", "--", "cmd", "-x", "--"),
 			 0);
 	assert_int_equal(o.gate_fd, 5);
 	assert_int_equal(o.report_fd, 6);
@@ -51,6 +51,9 @@ static void test_all_options(void **state)
 	assert_int_equal(o.hide.n, 1);
 	assert_int_equal(o.fs, OPTIONS_FS_HOST);
 	assert_true(o.proxy_env);
+	assert_int_equal(o.max[RESOURCE_MEMORY], 4194304);
+	assert_int_equal(o.max[RESOURCE_PIDS], 0);
+	assert_int_equal(o.max[RESOURCE_CPUS], 500);
 	assert_string_equal(o.command[0], "cmd");
 	assert_string_equal(o.command[1], "-x");
 	assert_string_equal(o.command[2], "--");

@@ -220,8 +220,8 @@ void world_begin(struct policy *policy)
 	memset(&world, 0, sizeof(world));
 	world.policy = policy;
 	world.log = net_log();
-	world.audit = must(audit_new(
-		&(struct audit_config){ .fd = world.log, .verbose_fd = -1, .job = "scenario", .policy = policy }));
+	world.audit = must(audit_new(&(struct audit_config){
+		.fd = world.log, .verbose_fd = -1, .tell_fd = -1, .job = "scenario", .policy = policy }));
 	world.dialer = (struct dialer){
 		.base = loop_base(), .guard = must(guard_new(&err)), .audit = world.audit, .policy = policy
 	};

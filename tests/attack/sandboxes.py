@@ -2,10 +2,13 @@
 """The two places from which is attacked, with one interface: a command that netgate starts, and root with every
 capability in the namespaces that the gate is attached to."""
 
+import contextlib
 import json
 import os
 import shutil
 import subprocess
+
+from lab.attached import Gate, Sandbox
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 AGENT = ["/usr/bin/python3", "agent.py"]
@@ -26,22 +29,29 @@ class Done:
         return f"rc {self.rc}\n--- out\n{self.out}\n--- err\n{self.err}"
 
 
-class Sandbox:
-    """Programs are started by an agent (agent.py) that runs where the attacker is."""
+class Bare:
+    """As root's command, that is, without a capability, and behind seal and seccomp.
+
+    Programs are started by an agent (agent.py) that runs where the attacker is.
+    """
 
     def __init__(self, lab, args):
-        self.lab, self.workspace = lab, lab.workspace()
-        shutil.copy(os.path.join(HERE, "agent.py"), self.workspace)
-        self.running = lab.start(args, AGENT, workspace=self.workspace, stdin=subprocess.PIPE)
-        self.agent = self.running.process
+        self.lab, self.running, self.agent = lab, None, None
         try:
-            self.enter()
+            self.enter(args)
+            self._answer()
         except BaseException:
             self.kill()
             raise
 
-    def enter(self):
-        self._answer()
+    def enter(self, args):
+        self._make_workspace()
+        self.running = self.lab.start(args, AGENT, workspace=self.workspace, stdin=subprocess.PIPE)
+        self.agent = self.running.process
+
+    def _make_workspace(self, user=None):
+        self.workspace = self.lab.workspace(user)
+        shutil.copy(os.path.join(HERE, "agent.py"), self.workspace)
 
     def _answer(self):
         line = self.agent.stdout.readline()
@@ -76,34 +86,35 @@ class Sandbox:
         return self.running.finish(b"")
 
     def kill(self):
-        self.running.kill()
+        if self.running:
+            self.running.kill()
 
 
-class Bare(Sandbox):
-    """As root's command, that is, without a capability, and behind seal and seccomp."""
+class Root(Bare):
+    """Root in namespaces that an ordinary user made and that root attached to a gate: it has every capability over the
+    sandbox's network and none outside; no seal, no seccomp, and the host's processes in sight."""
 
-
-class Root(Sandbox):
-    """Every capability in the user namespace that owns the sandbox's network namespace; no seal, no seccomp."""
-
-    def enter(self):
-        self._answer()
-        pid = next(pid for pid, name in self.running.processes().items() if name == "python3")
-        command = ["nsenter", f"--user=/proc/{pid}/ns/user", f"--net=/proc/{pid}/ns/net", *AGENT]
-        self.agent = subprocess.Popen(self.lab.host.command(command, cwd=self.workspace), stdin=subprocess.PIPE,
-                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                      env=self.lab.environment(self.workspace) | {"TERM": "dumb"})
-        self._answer()
+    def enter(self, args):
+        self._things = contextlib.ExitStack()
+        self._make_workspace(self.lab.user)
+        self.box = self._things.enter_context(Sandbox(self.lab, self.lab.user))
+        self.gate = self._things.enter_context(Gate(self.lab, args))
+        done = self.gate.attach(self.box, "--name", "attacker")
+        assert done.returncode == 0, done
+        self.running = self.gate.running
+        self.agent = subprocess.Popen(self.box.command(AGENT, self.workspace), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                      stderr=subprocess.PIPE, env=self.lab.environment(self.workspace) | {"TERM": "dumb"})
 
     def close(self):
         self.agent.communicate(timeout=60)
-        return super().close()
+        self.box.close()
+        return self.gate.finish()
 
     def kill(self):
-        if self.agent is not self.running.process:
+        if self.agent:
             self.agent.kill()
             self.agent.communicate()
-        super().kill()
+        self._things.close()
 
 
 SANDBOXES = {"bare": Bare, "root": Root}

@@ -103,7 +103,6 @@ PROCESSES = """
 """
 
 
-@pytest.mark.parametrize("mode", ["bare"], indirect=True)
 def test_processes(attack):
     """A bare command does not see them; root in its own namespace has no say over them."""
     with attack("processes") as attempt:

@@ -117,3 +117,25 @@ def test_processes(attack):
         for technique, errors in seen.items():
             assert "ok" not in errors, (technique, errors)
             attempt.refused("no such process" if not attempt.root else "EPERM, EACCES", technique)
+
+
+@pytest.mark.parametrize("mode", ["root"], indirect=True)
+def test_control_socket(attack, lab):
+    """Attaching and detaching is for who started the gate: not for what is attached, whose /run is the host's."""
+    program = os.path.join(lab.programs(), "sandbox-net")
+    with attack("netgate's control socket") as attempt:
+        job, path = attempt.sandbox.gate.job, attempt.sandbox.gate.path
+        for command in (["detach", "--job", job], ["detach", "--job", job, "--name", "attacker"], ["attach", "--pid", "1", "--job", job]):
+            done = attempt.run([program, *command])
+            assert done.rc != 0, done
+        (shown,) = attempt.python("""
+            import errno
+            try:
+                socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).connect(sys.argv[1])
+                show(error=None)
+            except OSError as error:
+                show(error=errno.errorcode[error.errno])
+        """, path)
+        answers = attempt.talk(b"GET /hello HTTP/1.1\r\nHost: ok.test\r\nConnection: close\r\n\r\n")
+    assert answers[0][1].endswith(b"hello from ok.test\n")
+    attempt.refused(shown["error"])

@@ -47,6 +47,8 @@ IPV4 = {
     "fragments: a later one alone": (lambda dst: [ip4(dst, frag=100, proto=6) / SECRET], {"malformed": 1}),
     "UDP with a length below its header's": (lambda dst: [ip4(dst) / UDP(dport=53, len=4)], {"malformed": 1}),
     "UDP without a checksum, to any port": (lambda dst: [ip4(dst) / UDP(dport=9999, chksum=0) / SECRET], {"udp": 1}),
+    "IP time to live of 0 and 1": (lambda dst: [ip4(dst, ttl=0) / UDP(dport=9) / SECRET, ip4(dst, ttl=1) / UDP(dport=9) / SECRET], {"udp": 2}),
+    "IP evil bit and don't-fragment": (lambda dst: [ip4(dst, flags="evil") / UDP(dport=9) / SECRET, ip4(dst, flags="DF") / UDP(dport=9) / SECRET], {"udp": 2}),
     "ICMP redirect": (lambda dst: [ip4(dst) / ICMP(type=5, code=1, gw="203.0.114.85") / IP(src=dst, dst=SANDBOX4) / SYN], {"icmp": 1}),
     "ICMP router advertisement": (lambda dst: [ip4(dst) / ICMP(type=9) / SECRET], {"icmp": 1}),
     "ICMP echo reply with data": (lambda dst: [ip4(dst) / ICMP(type=0) / SECRET], {"icmp": 1}),

@@ -37,6 +37,7 @@ HELLOS = {
     "TLS hello of SSL 2": (b"\x80\x2e\1\3\1\0\x15\0\0\0\x10" + bytes(37), "not_tls"),
     "TLS with a decoy ECH and another site outside": (hello(sni(BAD), ECH), "not_allowed"),
     "TLS with data where the hello should be": (record(SECRET, 23), "not_tls"),
+    "DNS over HTTPS": (hello(sni("dns.google"), extension(16, vector(2, b"\x02h2"))), "not_allowed"),
     "SSH on 443": (b"SSH-2.0-" + SECRET + b"\r\n", "not_tls"),
     "HAProxy's PROXY protocol on 443": (b"PROXY TCP4 10.200.0.2 203.0.114.85 1 443\r\n" + hello(sni(OK)), "http_malformed"),
     "HTTP in clear on 443": (b"GET / HTTP/1.1\r\nHost: ok.test\r\n\r\n", "not_tls"),
@@ -51,6 +52,12 @@ def test_hellos(attack):
         denied, = attempt.recorded("decision", technique, src=src, verdict="deny")
         reasons[technique] = denied["reason"]
     assert reasons == {technique: reason for technique, (_, reason) in HELLOS.items()}
+
+
+def test_dns_over_tls(attack):
+    with attack("DNS over TLS") as attempt:
+        attempt.python("show(end=ending(sys.argv[1], 853, Tls('dns.google').hello()))", v4("dns"))
+    attempt.recorded("decision", dst=f"{v4('dns')}:853", verdict="deny")
 
 
 CLIENTS = {

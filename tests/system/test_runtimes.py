@@ -143,16 +143,18 @@ def test_debian_image(runtimes, images):
         assert done.returncode == 0, (command, done)
 
 
-@pytest.mark.parametrize("kind", ["docker", "podman"])
-def test_bridge_reaches_the_internet(lab, runtimes, images, kind):
+@pytest.mark.parametrize("kind, network", [("docker", "bridge"), ("podman", "podman")])
+def test_bridge_reaches_the_internet(lab, runtimes, kind, network):
     """So that "nothing was seen" means something elsewhere."""
-    done = runtimes[kind].run(["curl", "-sS", "https://ok.test/hello"], image=images.debian(), network=BRIDGES[kind],
-                              options=[f"--volume={lab.ca_file}:{CA}:ro"])
+    done = runtimes[kind].run(["wget", "-q", "-O", "-", "http://ok.test/hello"], network=network)
     assert done.stdout == "hello from ok.test\n", done
     assert {request.address for request in lab.web.requests} == {v4("web")}
 
 
-BRIDGES = {"docker": "bridge", "podman": "podman"}
+def test_debian_in_docker_with_certificates(lab, runtimes, images):
+    done = runtimes["docker"].run(["curl", "-sS", "https://ok.test/hello"], image=images.debian(), network="bridge",
+                                  options=[f"--volume={lab.ca_file}:{CA}:ro"])
+    assert done.stdout == "hello from ok.test\n", done
 
 
 def test_podman_hooks(runtimes):

@@ -49,8 +49,8 @@ enum attach_type {
 #define ATTACH_RISKS \
 	X(NET_ADMIN, "net-admin")
 #define ATTACH_NOTES \
-	X(NET_ADMIN, "a process in it has, or can gain, CAP_NET_ADMIN or CAP_SYS_ADMIN over the gate: it can change the gate's rules") \
-	X(EMPTY, "no process is in it yet: one that enters with CAP_NET_ADMIN could change the gate's rules") \
+	X(NET_ADMIN, "a process in it has, or can gain, CAP_NET_ADMIN or CAP_SYS_ADMIN over the gate: it can change the gate's links and rules") \
+	X(EMPTY, "no process is in it yet: one that enters with CAP_NET_ADMIN could change the gate's links and rules") \
 	X(VSOCK, "AF_VSOCK works on this kernel and a process in it has no seccomp filter: vsock does not pass the gate")
 /* clang-format on */
 

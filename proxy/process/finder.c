@@ -282,6 +282,8 @@ _Noreturn void finder_run(int fd, const struct finder_sandbox *s, pid_t parent)
 	bool privileged;
 
 	prctl(PR_SET_NAME, FINDER_NAME, 0, 0, 0);
+	/* Before it is a member of S's user namespace, whose root may trace other members. Done again when credentials have changed. */
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	if (!die_with(parent) || !keep_only(keep, 3))
 		_exit(1);
 	f.proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -10,7 +10,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -86,6 +86,9 @@ static int prepare(struct attach *a, struct err *err)
 
 static int run(struct attach *a, struct err *err)
 {
+	/* In the user namespace that we may join, root of the sandbox could trace us otherwise, and we are outside of all else of it. */
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
+		return err_set_errno(err, errno, "PR_SET_DUMPABLE");
 	if (prepare(a, err))
 		return -1;
 	if (a->options->n_gate > 0) {

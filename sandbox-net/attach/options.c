@@ -21,7 +21,7 @@ const char attach_help[] =
 	"  --podman NAME         that of a podman container\n"
 	"  --job JOB             the job whose netgate waits (netgate --job JOB --allow HOST)\n"
 	"  --name SANDBOX        its name in the records (default: from what it is)\n"
-	"  --accept-risk RISK    net-admin: attach also where a process in it could change the gate's rules\n"
+	"  --accept-risk RISK    net-admin: attach also where a process in it could change the gate's links and rules\n"
 	"  --help                this text\n"
 	"\n"
 	"Any other option is netgate's: then a gate is started with these, for this sandbox alone.\n"

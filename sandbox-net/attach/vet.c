@@ -188,7 +188,8 @@ static int judge(struct vet *v, struct err *err)
 		return err_set(
 			err,
 			"process %d in it has, or can gain, CAP_NET_ADMIN or CAP_SYS_ADMIN over the gate, and so could "
-			"change the gate's rules; run the sandbox without them or in a user namespace of its own, or "
+			"change the gate's links and rules; run the sandbox without them or in a user namespace of its "
+			"own, or "
 			"accept this with --accept-risk net-admin",
 			(int)v->dangerous);
 	note(v, ATTACH_NOTE_NET_ADMIN);

@@ -123,6 +123,62 @@ def lab_attach(lab, gate, args, user=None):
     return sandbox_net(lab, ["attach", "--job", gate.job, *args], user)
 
 
+def test_nobody_holds_it(lab, who):
+    """No process of netgate's is in the sandbox or has a descriptor of it, also after it has looked into it."""
+    with attached(lab, ["ok.test"], user=who) as box:
+        box.run(["curl", "-sS", "http://ok.test/hello"])
+        wait_for(lambda: box.records("process"), "a look into the sandbox")
+        for pid in roles(box.gate).values():
+            assert os.stat(f"/proc/{pid}/ns/net").st_ino != box.sandbox.netns
+            assert f"net:[{box.sandbox.netns}]" not in [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+
+
+TRACE = """
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    for pid in map(int, sys.argv[1:]):
+        # PTRACE_SEIZE; and what ptrace(2) would let be seen
+        seized = libc.ptrace(0x4206, pid, None, None) == 0
+        try:
+            os.readlink(f"/proc/{pid}/ns/mnt")
+            seized = True
+        except PermissionError:
+            pass
+        show(pid=pid, seized=seized)
+"""
+
+
+def test_root_of_the_sandbox_and_netgates_processes(lab):
+    """In an ordinary user's sandbox: sandbox-net and the finder join its user namespace, and its root can't trace them there."""
+    user = lab.user
+    log = os.path.join(lab.workspace(user), "log")
+    os.mkfifo(log)
+    os.chown(log, user.uid, user.gid)
+    fifo = os.open(log, os.O_RDWR | os.O_NONBLOCK)
+    try:
+        with Sandbox(lab, user) as sandbox, Gate(lab, user=user, log=log) as gate:
+            # With the log full, the start record waits, and sandbox-net for it.
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    os.write(fifo, bytes(4096))
+            command = [lab.programs() + "/sandbox-net", "attach", "--job", gate.job, "--pid", str(sandbox.pid), *RISK]
+            with subprocess.Popen(lab.host.command(command, user), stderr=subprocess.PIPE, env=lab.environment(None, user) | runtime(lab, user)) as attach:
+                space = lambda pid: os.readlink(f"/proc/{pid}/ns/user")
+                wait_for(lambda: space(attach.pid) == space(sandbox.pid), "sandbox-net in the user namespace")
+                (seen,) = sandbox.python(TRACE, str(attach.pid))
+                assert not seen["seized"]
+                while attach.poll() is None:
+                    with contextlib.suppress(BlockingIOError):
+                        os.read(fifo, 65536)
+                    time.sleep(0.01)
+                assert attach.returncode == 0, attach.stderr.read()
+            (seen,) = sandbox.python(TRACE, str(roles(gate)["finder"]))
+            assert not seen["seized"]
+    finally:
+        os.close(fifo)
+
+
 # What is refused
 
 def test_host_and_itself(lab):
@@ -202,7 +258,7 @@ def test_risk(lab, wrap, found):
             assert gate.records() == []
         done = gate.attach(sandbox, *(RISK if found else []))
         assert done.returncode == 0, done
-        assert ("it can change the gate's rules" in done.stderr) == found
+        assert ("it can change the gate's links and rules" in done.stderr) == found
         (start,) = gate.records()
         assert start.get("accepted") == (["net-admin"] if found else None)
         assert any("CAP_NET_ADMIN" in note for note in start.get("notes", [])) == found

@@ -27,7 +27,14 @@ static void die(const char *what)
 
 void audit_bench_open(struct audit_bench *b, const char *job, bool verbose)
 {
-	struct audit_config config = { .job = job, .policy = &b->policy, .verbose_fd = -1, .tell_fd = -1 };
+	audit_bench_open_sandbox(b, job, NULL, verbose);
+}
+
+void audit_bench_open_sandbox(struct audit_bench *b, const char *job, const char *sandbox, bool verbose)
+{
+	struct audit_config config = {
+		.job = job, .sandbox = sandbox, .policy = &b->policy, .verbose_fd = -1, .tell_fd = -1
+	};
 
 	*b = (struct audit_bench){ .verbose = { -1, -1 } };
 	b->fd = memfd_create("log", MFD_CLOEXEC);

@@ -15,6 +15,9 @@ struct audit_bench {
 
 /* Opens a log of job `job` over a new memory file. */
 void audit_bench_open(struct audit_bench *b, const char *job, bool verbose);
+
+/* The same for an attached sandbox of this name. */
+void audit_bench_open_sandbox(struct audit_bench *b, const char *job, const char *sandbox, bool verbose);
 void audit_bench_close(struct audit_bench *b);
 
 /* The bytes of the file of a descriptor, NUL-terminated; each call reuses the memory. Times read "T". */

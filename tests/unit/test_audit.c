@@ -227,11 +227,54 @@ static void longest_start(void **state)
 	audit_bench_close(&b);
 }
 
+/* An attached sandbox: whose records they are, how it began and why it ended. */
+static void attached(void **state)
+{
+	static char to[5000];
+	char *accepted[] = { "net-admin", NULL }, *notes[] = { "one", "two", NULL }, *none[] = { NULL };
+	struct audit_attached s = {
+		.to = "docker web", .netns = 4026532747, .pid = 17, .accepted = accepted, .notes = notes
+	};
+	struct audit_end end = { .wait_status = -1, .ended = "detached" };
+	struct audit_bench b;
+	json_t *o;
+
+	(void)state;
+	audit_bench_open_sandbox(&b, "j", "web", true);
+	assert_int_equal(audit_start_attached(b.audit, &s), 0);
+	o = audit_bench_last(&b);
+	assert_null(json_object_get(o, "command"));
+	assert_string_equal(json_string_value(json_object_get(o, "sandbox")), "web");
+	assert_string_equal(json_string_value(json_object_get(o, "attached")), "docker web");
+	assert_int_equal(json_integer_value(json_object_get(o, "netns")), 4026532747);
+	assert_int_equal(json_integer_value(json_object_get(o, "host_pid")), 17);
+	assert_int_equal(json_array_size(json_object_get(o, "accepted")), 1);
+	assert_int_equal(json_array_size(json_object_get(o, "notes")), 2);
+	json_decref(o);
+	audit_bench_decide(&b, 1, PROTO_TLS, "evil.test", NAME_FROM_SNI, "192.0.2.1:443", REASON_NOT_ALLOWED);
+	assert_non_null(strstr(audit_bench_verbose(&b), "netgate: web: deny "));
+	assert_int_equal(audit_end(b.audit, &end), 0);
+	o = audit_bench_last(&b);
+	assert_string_equal(json_string_value(json_object_get(o, "ended")), "detached");
+	assert_null(json_object_get(o, "exit"));
+	json_decref(o);
+	memset(to, 0x01, sizeof(to) - 1);
+	s = (struct audit_attached){ .to = to, .accepted = none, .notes = none };
+	assert_int_equal(audit_start_attached(b.audit, &s), 0);
+	o = audit_bench_last(&b);
+	assert_int_equal(json_string_length(json_object_get(o, "attached")), 4 * RECORD_TO_MAX + strlen("\\+4743"));
+	assert_null(json_object_get(o, "host_pid"));
+	assert_null(json_object_get(o, "accepted"));
+	json_decref(o);
+	audit_bench_assert_chain(&b);
+	audit_bench_close(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines),	 cmocka_unit_test(quic_drop),	  cmocka_unit_test(start_and_end),
-		cmocka_unit_test(hostile_bytes), cmocka_unit_test(longest_start),
+		cmocka_unit_test(hostile_bytes), cmocka_unit_test(longest_start), cmocka_unit_test(attached),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -213,6 +213,59 @@ static void made_up_tree(void **state)
 	remove_all();
 }
 
+static void enter_namespace(int pid, const char *what)
+{
+	mkdir(path("%d/ns", pid), 0700);
+	assert_int_equal(symlink(what, path("%d/ns/net", pid)), 0);
+}
+
+/* Processes that belong together by their network namespace alone. */
+static void made_up_namespace(void **state)
+{
+	struct procfs_memory none = { 0 }, memory = { 0 };
+	struct procfs_scan scan;
+	struct procfs_process p;
+	pid_t found = 0, pid;
+	int proc;
+
+	(void)state;
+	memcpy(strrchr(dir, '-') + 1, "XXXXXX", 6);
+	assert_non_null(mkdtemp(dir));
+	for (int i = 1; i <= 4; i++)
+		add_process(i * 100, "");
+	enter_namespace(100, "net:[77]");
+	enter_namespace(200, "net:[7]");
+	enter_namespace(300, "net:[77]");
+	/* 400 can't be looked into. */
+	add_fd("100", 3, "socket:[10]");
+	add_fd("200", 3, "socket:[11]");
+	add_fd("300", 3, "socket:[12]");
+	add_thread(300, 301, "");
+	add_fd("300/task/301", 5, "socket:[14]");
+	add_texts(300, "300/task/301");
+	proc = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	procfs_scan_begin(&scan, proc);
+	while ((pid = procfs_scan_next(&scan, 77)) > 0)
+		found += pid;
+	procfs_scan_end(&scan);
+	assert_int_equal(pid, 0);
+	assert_int_equal(found, 400);
+	/* The root's own descriptors count here, and what is below it need not be told. */
+	assert_int_equal(procfs_find_socket_in(proc, 100, 77, 10, &memory, &p), 0);
+	assert_int_equal(p.host_pid, 100);
+	assert_int_equal(procfs_find_socket_in(proc, 100, 77, 12, &memory, &p), 0);
+	assert_int_equal(p.host_pid, 300);
+	assert_int_equal(memory.at[0].pid, 300);
+	assert_int_equal(procfs_find_socket_in(proc, 0, 77, 14, &memory, &p), 0);
+	assert_int_equal(p.host_pid, 300);
+	/* Not a stranger's; and where nobody can be seen, that is said. */
+	assert_int_equal(procfs_find_socket_in(proc, 0, 77, 11, &none, &p), -ENOENT);
+	assert_int_equal(procfs_find_socket_in(proc, 0, 78, 12, &none, &p), -EACCES);
+	close(proc);
+	remove_all();
+}
+
 /* ---- the real one ---- */
 
 static uint32_t inode_of(int fd)
@@ -331,8 +384,9 @@ static void first_thread_gone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(statuses),	cmocka_unit_test(numbers_in_pieces), cmocka_unit_test(made_up_tree),
-		cmocka_unit_test(real_process), cmocka_unit_test(first_thread_gone),
+		cmocka_unit_test(statuses),	     cmocka_unit_test(numbers_in_pieces),
+		cmocka_unit_test(made_up_tree),	     cmocka_unit_test(real_process),
+		cmocka_unit_test(first_thread_gone), cmocka_unit_test(made_up_namespace),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -125,6 +125,29 @@ static void proof_needs_the_link(struct world *w)
 	check_unproven(w, nonce, "has no eth0");
 }
 
+/* gate_check_empty(): true of a namespace as it is made, and of nothing else. */
+static void empty_or_not(struct world *w)
+{
+	static const struct netlink_end near = { .name = "\033[31m", .mac = { 2, 0, 0, 0, 1, 1 } },
+					far = { .name = "veth2", .mac = { 2, 0, 0, 0, 1, 2 } };
+	struct err err = { "" };
+	struct netlink nl;
+
+	CHECK_EQ(gate_check_empty(w->s_netns, &err), -1);
+	if (!strstr(err.text, "it has a gate already: its eth0"))
+		world_fail("a gate", 0, err.text);
+	gate_close(&w->gate);
+	while (if_nametoindex(GATE_SANDBOX_LINK))
+		poll(NULL, 0, 5);
+	CHECK_EQ(gate_check_empty(w->s_netns, &err), 0);
+	CHECK_EQ(netlink_open(&nl, NETLINK_ROUTE), 0);
+	CHECK_EQ(netlink_add_veth(&nl, &near, &far, w->s_netns), 0);
+	CHECK_EQ(gate_check_empty(w->s_netns, &err), -1);
+	if (!strstr(err.text, "it has another interface than lo: ") || strchr(err.text, '\033'))
+		world_fail("another interface", 0, err.text);
+	netlink_close(&nl);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -132,6 +155,7 @@ int main(void)
 		WORLD_TEST(proof_finds_other_ways_out),
 		WORLD_TEST(proof_finds_other_routes),
 		WORLD_TEST(proof_needs_the_link),
+		WORLD_TEST(empty_or_not),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,8 +25,16 @@ static char *command[] = { "true", NULL };
 static char out[65536];
 static struct err err;
 
+static char *make_sandbox_run(const char *job, const char *sandbox, int denials, bool ends, char (*heads)[65]);
+
 /* The text of a run: start, `denials` decisions, and an end unless `ends` is false. heads[i]: after line i + 1. */
 static char *make_run(const char *job, int denials, bool ends, char (*heads)[65])
+{
+	return make_sandbox_run(job, NULL, denials, ends, heads);
+}
+
+/* The same of an attached sandbox. */
+static char *make_sandbox_run(const char *job, const char *sandbox, int denials, bool ends, char (*heads)[65])
 {
 	struct audit_end end = { .wait_status = 0 };
 	struct audit_bench b;
@@ -34,7 +42,7 @@ static char *make_run(const char *job, int denials, bool ends, char (*heads)[65]
 	char head[65];
 	char *copy;
 
-	audit_bench_open(&b, job, false);
+	audit_bench_open_sandbox(&b, job, sandbox, false);
 	audit_start(b.audit, command);
 	audit_head(b.audit, heads ? heads[n++] : head);
 	for (int i = 0; i < denials; i++) {
@@ -207,6 +215,34 @@ static void mixed_runs(void **state)
 }
 
 /* The same job twice, the first run killed within a line. */
+/* Two sandboxes of one job, and a command of the same job: three runs. */
+static void mixed_sandboxes(void **state)
+{
+	char *runs[] = { make_sandbox_run("a", "one", 2, true, NULL), make_sandbox_run("a", "two", 2, true, NULL),
+			 make_run("a", 2, true, NULL) };
+	char log[16384];
+	size_t n = 0;
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		for (int j = 0; j < 3; j++)
+			n += (size_t)snprintf(log + n, sizeof(log) - n, "%.*s",
+					      (int)(line_at(runs[j], i + 1) - line_at(runs[j], i)),
+					      line_at(runs[j], i));
+	assert_int_equal(verify(log, NULL, NULL), VERIFY_OK);
+	assert_non_null(strstr(out, "OK          job a, sandbox one of"));
+	assert_non_null(strstr(out, "OK          job a, sandbox two of"));
+	assert_non_null(strstr(out, "OK          job a of"));
+	/* A record of the second one that is given to the first one is missing there, and too much here. */
+	memcpy(strstr(strstr(log, "\"sandbox\":\"two\",\"type\":\"decision\""), "two"), "one", 3);
+	assert_int_equal(verify(log, NULL, NULL), VERIFY_BROKEN);
+	assert_non_null(strstr(out, "BROKEN      job a, sandbox one: line "));
+	assert_non_null(strstr(out, "BROKEN      job a, sandbox two: line "));
+	assert_non_null(strstr(out, "OK          job a of"));
+	for (int j = 0; j < 3; j++)
+		free(runs[j]);
+}
+
 static void appended_runs(void **state)
 {
 	char *a = make_run("j", 2, false, NULL), *b = make_run("j", 1, true, NULL), *log;
@@ -346,12 +382,12 @@ static void odd_input(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whole_run),	       cmocka_unit_test(any_byte),
-		cmocka_unit_test(line_removed),	       cmocka_unit_test(line_changed),
-		cmocka_unit_test(start_removed),       cmocka_unit_test(unfinished),
-		cmocka_unit_test(mixed_runs),	       cmocka_unit_test(appended_runs),
-		cmocka_unit_test(odd_input),	       cmocka_unit_test(rotated),
-		cmocka_unit_test(rotated_and_changed),
+		cmocka_unit_test(whole_run),	 cmocka_unit_test(any_byte),
+		cmocka_unit_test(line_removed),	 cmocka_unit_test(line_changed),
+		cmocka_unit_test(start_removed), cmocka_unit_test(unfinished),
+		cmocka_unit_test(mixed_runs),	 cmocka_unit_test(mixed_sandboxes),
+		cmocka_unit_test(appended_runs), cmocka_unit_test(odd_input),
+		cmocka_unit_test(rotated),	 cmocka_unit_test(rotated_and_changed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,7 +40,7 @@ static ssize_t write_some(int fd, const char *text, size_t len)
 
 void tell_write(int fd, const char *text, size_t len)
 {
-	while (len > 0) {
+	while (fd >= 0 && len > 0) {
 		ssize_t n = write_some(fd, text, len);
 
 		if (n < 0 && errno == EINTR)

@@ -22,7 +22,7 @@
  */
 int tell_open(void);
 
-/* Writes all of it, or as much as is taken without waiting longer than TELL_WAIT_MS at a time. */
+/* Writes all of it, or as much as is taken without waiting longer than TELL_WAIT_MS at a time. `fd` -1: nobody listens. */
 void tell_write(int fd, const char *text, size_t len);
 
 /* One line: "netgate: ", the text, a line feed. */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The summary for a person. While the job runs, what happens is counted under
- * what a person would call the same; at the end each such entry is a row. A
+ * What the summary is made of. While the job runs, what happens is counted under
+ * what a person would call the same; at the end each such entry is a row (summary_rows.c). A
  * denied look-up and the denied connection to the same name share one, and so do many denied names
  * below one domain: a sandbox that sends data out in names does not fill the screen with them.
  */
 #include <assert.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,10 +15,7 @@
 #include "rules/hint.h"
 #include "rules/policy.h"
 
-#define SUMMARY_ROWS_MAX 30 /* rows of what was allowed, and again of what was denied */
-#define SUMMARY_RAW_MAX	 60 /* bytes shown of a raw name */
-#define WHAT_WIDTH_MAX	 40 /* wider ones stick out of their column */
-#define ANY_PORT	 (-1)
+#define SUMMARY_RAW_MAX 60 /* bytes shown of a raw name */
 
 static_assert(SHOW_CAP(SUMMARY_RAW_MAX) + 2 <= TALLY_WHAT_MAX, "an escaped name fits");
 static_assert(NAME_LEN_MAX < TALLY_WHAT_MAX, "a name fits");
@@ -49,12 +45,6 @@ static size_t count_below(struct tally *t, const struct tally_key *key, const ch
 	else
 		e->count++;
 	return 1 + tally_index(t, e);
-}
-
-/* True when the names counted in that entry share its row. */
-static bool is_together(const struct tally *t, size_t below)
-{
-	return below && tally_at(t, below - 1)->names > TALLY_BELOW_MAX;
 }
 
 /* What a person wants to know of the first of its kind. */
@@ -97,7 +87,7 @@ void summary_decision(struct audit *a, const struct audit_decision *d)
 		key.what = addr_format(&d->dst.addr, what);
 	if (host && !verdict->allow)
 		below = count_below(a->tally, &key, host->s);
-	if (is_together(a->tally, below))
+	if (tally_is_together(a->tally, below))
 		return;
 	e = tally_get(a->tally, &key, false);
 	if (!e)
@@ -202,277 +192,4 @@ void summary_drop(struct audit *a, const struct audit_drop *d)
 		return;
 	e->count += d->count;
 	e->down += d->bytes;
-}
-
-/* The text of one row; the columns that are aligned are apart. */
-struct row {
-	const char *verdict;
-	char what[TALLY_WHAT_MAX + 48]; /* host:port/proto, or "N names below domain" */
-	char counts[80];
-	char why[SHOW_CAP(RECORD_DETAIL_MAX) + 32];
-	const char *hint;
-};
-
-/* The first entry of this kind about `what` on this port (for this reason, unless it is REASON_NONE), or NULL. */
-static const struct tally_entry *first_about(const struct tally *t, enum tally_kind kind, enum reason reason,
-					     const char *what, int port)
-{
-	for (size_t i = 0; i < tally_size(t); i++) {
-		const struct tally_entry *e = tally_at(t, i);
-
-		if (e->kind == kind && (reason == REASON_NONE || e->reason == reason) &&
-		    (port == ANY_PORT || e->port == port) && !strcmp(e->what, what))
-			return e;
-	}
-	return NULL;
-}
-
-/* The look-ups that share the row of connection entry `e`: those of the same name and reason, in the first such row. */
-static uint64_t shared_lookups(const struct tally *t, const struct tally_entry *e)
-{
-	enum tally_kind kind = e->kind == TALLY_WOULD ? TALLY_WOULD_NAME : TALLY_DENIED_NAME;
-	const struct tally_entry *names = first_about(t, kind, e->reason, e->what, ANY_PORT);
-
-	return names && first_about(t, e->kind, e->reason, e->what, ANY_PORT) == e ? names->count : 0;
-}
-
-/* What came of the connections that only audit mode let through, in the first row about them; or NULL. */
-static const struct tally_entry *shared_connections(const struct tally *t, const struct tally_entry *e)
-{
-	if (e->kind != TALLY_WOULD || first_about(t, TALLY_WOULD, REASON_NONE, e->what, e->port) != e)
-		return NULL;
-	return first_about(t, TALLY_CONNECTED, REASON_NONE, e->what, e->port);
-}
-
-/* True when a look-up that was allowed is not all that there is to say about the name. */
-static bool is_more_than_looked_up(const struct tally *t, const char *what)
-{
-	static const enum tally_kind kinds[] = { TALLY_CONNECTED, TALLY_FAILED,	     TALLY_WOULD,
-						 TALLY_DENIED,	  TALLY_DENIED_NAME, TALLY_DROPPED };
-
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
-		if (first_about(t, kinds[i], REASON_NONE, what, ANY_PORT))
-			return true;
-	}
-	return false;
-}
-
-/* True for an entry that has no row of its own. */
-static bool is_hidden(const struct tally *t, const struct tally_entry *e)
-{
-	if (is_together(t, e->below))
-		return true;
-	switch (e->kind) {
-	case TALLY_DIAL:
-		return true;
-	case TALLY_LOOKED_UP:
-		return is_more_than_looked_up(t, e->what);
-	case TALLY_CONNECTED:
-		return first_about(t, TALLY_WOULD, REASON_NONE, e->what, e->port) != NULL;
-	case TALLY_WOULD_NAME:
-		return first_about(t, TALLY_WOULD, e->reason, e->what, ANY_PORT) != NULL;
-	case TALLY_DENIED_NAME:
-		return first_about(t, TALLY_DENIED, e->reason, e->what, ANY_PORT) != NULL;
-	case TALLY_BELOW:
-		return e->names <= TALLY_BELOW_MAX;
-	case TALLY_FAILED:
-	case TALLY_WOULD:
-	case TALLY_DENIED:
-	case TALLY_DROPPED:
-		break;
-	}
-	return false;
-}
-
-/* What a drop without a destination is about. */
-static const char *without_destination(enum reason reason)
-{
-	switch (reason) {
-	case REASON_HALF_OPEN:
-		return "(half-open connections)";
-	case REASON_DNS_OVERFLOW:
-		return "(unanswered DNS queries)";
-	case REASON_LIMIT_CONNECTIONS:
-	case REASON_LIMIT_RATE:
-		return "(further connections)";
-	default:
-		return "(further packets)";
-	}
-}
-
-static void row_what(struct row *row, const struct tally *t, const struct tally_entry *e)
-{
-	struct addr addr;
-	bool brackets = e->port && !addr_parse(e->what, strlen(e->what), &addr) && addr.family == ADDR_V6;
-	char port[8] = "";
-
-	if (e->port)
-		snprintf(port, sizeof(port), ":%u", e->port);
-	if (e->kind == TALLY_BELOW)
-		snprintf(row->what, sizeof(row->what), "%s%" PRIu64 " names below %s",
-			 tally_is_cut(t) ? "at least " : "", e->names, e->what);
-	else if (!*e->what)
-		snprintf(row->what, sizeof(row->what), "%s", without_destination(e->reason));
-	else
-		snprintf(row->what, sizeof(row->what), "%s%s%s%s%s%s", brackets ? "[" : "", e->what,
-			 brackets ? "]" : "", port, *e->proto ? "/" : "", e->proto);
-}
-
-/* Appends "3 lookups"; nothing when there is none. */
-static void put_count(struct row *row, uint64_t n, const char *noun)
-{
-	size_t len = strlen(row->counts);
-
-	if (n)
-		snprintf(row->counts + len, sizeof(row->counts) - len, "%s%" PRIu64 " %s%s", len ? ", " : "", n, noun,
-			 n == 1 ? "" : "s");
-}
-
-static const char *count_noun(const struct tally_entry *e)
-{
-	switch (e->kind) {
-	case TALLY_CONNECTED:
-	case TALLY_FAILED:
-		return "connection";
-	case TALLY_LOOKED_UP:
-	case TALLY_WOULD_NAME:
-	case TALLY_DENIED_NAME:
-		return "lookup";
-	case TALLY_DROPPED:
-		return drop_noun(e->reason);
-	case TALLY_DIAL:
-	case TALLY_WOULD:
-	case TALLY_DENIED:
-	case TALLY_BELOW:
-		break;
-	}
-	return "attempt";
-}
-
-static const char *row_verdict(const struct tally_entry *e)
-{
-	if (e->kind == TALLY_CONNECTED || e->kind == TALLY_LOOKED_UP)
-		return "allowed";
-	if (e->kind == TALLY_FAILED)
-		return "failed";
-	if (e->reason == REASON_CLIENT_GONE)
-		return "gave up"; /* the client did, before anything was decided */
-	return e->kind == TALLY_WOULD || e->kind == TALLY_WOULD_NAME ? "would deny" : "denied";
-}
-
-static void row_counts(struct row *row, const struct tally *t, const struct tally_entry *e)
-{
-	const struct tally_entry *made = shared_connections(t, e);
-
-	row->counts[0] = '\0';
-	if (made)
-		put_count(row, made->count, "connection");
-	else
-		put_count(row, e->count, count_noun(e));
-	if (e->kind == TALLY_WOULD || e->kind == TALLY_DENIED)
-		put_count(row, shared_lookups(t, e), "lookup");
-	put_count(row, e->lookups, "lookup");
-}
-
-static void row_why(struct row *row, const struct tally *t, const struct tally_entry *e)
-{
-	const struct tally_entry *made = e->kind == TALLY_CONNECTED ? e : shared_connections(t, e);
-	char up[SHOW_SIZE_STRLEN], down[SHOW_SIZE_STRLEN], detail[SHOW_CAP(RECORD_DETAIL_MAX)] = "";
-
-	if (made)
-		snprintf(detail, sizeof(detail), "%s up, %s down", show_size(up, made->up),
-			 show_size(down, made->down));
-	else if (e->detail)
-		show_bytes(detail, e->detail, strlen(e->detail), RECORD_DETAIL_MAX);
-	if (made == e)
-		snprintf(row->why, sizeof(row->why), "%s", detail);
-	else if (e->kind == TALLY_LOOKED_UP)
-		snprintf(row->why, sizeof(row->why), "no connection");
-	else if (*detail)
-		snprintf(row->why, sizeof(row->why), "%s (%s)", reason_word(e->reason), detail);
-	else
-		snprintf(row->why, sizeof(row->why), "%s", reason_word(e->reason));
-}
-
-static void row_make(struct row *row, const struct tally *t, size_t i)
-{
-	const struct tally_entry *e = tally_at(t, i);
-
-	row->verdict = row_verdict(e);
-	row->hint = e->hint;
-	row_what(row, t, e);
-	row_counts(row, t, e);
-	row_why(row, t, e);
-}
-
-/* Which entries get a row, in order: what was allowed, then what was not. */
-struct plan {
-	size_t rows[2 * SUMMARY_ROWS_MAX];
-	size_t n;
-	uint64_t more[2]; /* how many got none */
-	int verdict_width, what_width, counts_width;
-	int why_width; /* of rows with a hint, which comes after */
-};
-
-static void widen(int *width, const char *text, int max)
-{
-	int len = (int)strlen(text);
-
-	if (len > *width && len <= max)
-		*width = len;
-}
-
-static void plan_rows(struct plan *plan, const struct tally *t, bool denied)
-{
-	size_t shown = 0;
-	struct row row;
-
-	plan->more[denied] = tally_more(t, denied);
-	for (size_t i = 0; i < tally_size(t); i++) {
-		const struct tally_entry *e = tally_at(t, i);
-
-		if (tally_is_denied(e->kind) != denied || is_hidden(t, e))
-			continue;
-		if (shown == SUMMARY_ROWS_MAX) {
-			plan->more[denied]++;
-			continue;
-		}
-		shown++;
-		plan->rows[plan->n++] = i;
-		row_make(&row, t, i);
-		widen(&plan->verdict_width, row.verdict, WHAT_WIDTH_MAX);
-		widen(&plan->what_width, row.what, WHAT_WIDTH_MAX);
-		widen(&plan->counts_width, row.counts, WHAT_WIDTH_MAX);
-		if (row.hint)
-			widen(&plan->why_width, row.why, WHAT_WIDTH_MAX);
-	}
-}
-
-void audit_summary(const struct audit *a, FILE *out)
-{
-	const char *least = tally_is_cut(a->tally) ? "at least " : "";
-	struct plan plan = { .n = 0 };
-	struct row row;
-
-	plan_rows(&plan, a->tally, false);
-	plan_rows(&plan, a->tally, true);
-	for (size_t i = 0; i < plan.n; i++) {
-		row_make(&row, a->tally, plan.rows[i]);
-		fprintf(out, "netgate: %-*s  %-*s  %-*s  ", plan.verdict_width, row.verdict, plan.what_width, row.what,
-			plan.counts_width, row.counts);
-		if (row.hint)
-			fprintf(out, "%-*s   to allow: %s\n", plan.why_width, row.why, row.hint);
-		else
-			fprintf(out, "%s\n", row.why);
-	}
-	for (int denied = 0; denied < 2; denied++) {
-		if (plan.more[denied])
-			fprintf(out, "netgate: and %s%" PRIu64 " more that were %s (see the log)\n", least,
-				plan.more[denied], denied ? "denied" : "allowed");
-	}
-	if (a->lost_ever)
-		fprintf(out, "netgate: %" PRIu64 " records could not be written to the log\n", a->lost_ever);
-	if (a->truncated)
-		fprintf(out,
-			"netgate: the log was cut by another program while it was written; records may be missing\n");
 }

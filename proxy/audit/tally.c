@@ -248,6 +248,11 @@ const struct tally_entry *tally_at(const struct tally *t, size_t i)
 	return &t->entries[i];
 }
 
+bool tally_is_together(const struct tally *t, size_t below)
+{
+	return below && t->entries[below - 1].names > TALLY_BELOW_MAX;
+}
+
 size_t tally_index(const struct tally *t, const struct tally_entry *e)
 {
 	return (size_t)(e - t->entries);

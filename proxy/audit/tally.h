@@ -87,6 +87,9 @@ void tally_text(char **slot, const char *text);
 size_t tally_size(const struct tally *t);
 const struct tally_entry *tally_at(const struct tally *t, size_t i);
 
+/* True when the names that entry `below` - 1 (tally_entry.below) counts are so many that they share a row. */
+bool tally_is_together(const struct tally *t, size_t below);
+
 /* Which half of the table a kind is in. */
 bool tally_is_denied(enum tally_kind kind);
 

@@ -34,6 +34,7 @@ static const char text[] =
 	"                        its path is printed at the end); with -, the\n"
 	"                        command's own standard output goes to standard error\n"
 	"  --job NAME            the job's name in each record\n"
+	"  --json                the result, with the command's output, as one object on stdout\n"
 	"  -q, --quiet           no summary at the end\n"
 	"  -v, --verbose         a line on stderr for each attempt; not together with --quiet\n"
 	"\n"

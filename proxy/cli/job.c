@@ -88,7 +88,7 @@ static void raise_descriptor_limit(void)
 
 static int proxy_main(const struct job *j, const struct proxy_config *config)
 {
-	int keep[] = { j->handoff[1], j->control[0], j->log.fd, j->tell_fd };
+	int keep[] = { j->handoff[1], j->control[0], j->log.fd, j->tell_fd, j->result_fd };
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
@@ -112,6 +112,7 @@ pid_t job_start_proxy(struct job *j, const struct proxy_config *more, struct err
 	config.handoff_fd = j->handoff[1];
 	config.monitor_fd = j->control[0];
 	config.tell_fd = j->tell_fd;
+	config.result_fd = j->result_fd;
 	config.verbose = j->options.verbose;
 	config.summary = !j->options.quiet;
 	pid = fork();

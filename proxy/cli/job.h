@@ -26,6 +26,7 @@ struct job {
 	int report[2];	/* launcher, monitor */
 	int control[2]; /* proxy, monitor */
 	int tell_fd;
+	int result_fd;	  /* where the proxy writes what became of the job (proxy/process/proxy.h); -1: stderr */
 	sigset_t signals; /* the mask that the command gets */
 	int died_of;	  /* as in struct monitor */
 	bool died_of_key;
@@ -42,7 +43,7 @@ void job_close_pair(int pair[2]);
 
 /*
  * Forks the proxy of this job; what is in `more` (the rest of struct proxy_config is the job's) says whose it is.
- * Returns its pid, or -1. The child keeps its ends of handoff and control, the log and tell_fd.
+ * Returns its pid, or -1. The child keeps its ends of handoff and control, the log, tell_fd and result_fd.
  */
 pid_t job_start_proxy(struct job *j, const struct proxy_config *more, struct err *err);
 

@@ -41,6 +41,7 @@ enum {
 	OPT_DETACH,
 	OPT_PID_FILE,
 	OPT_READY_FD,
+	OPT_JSON,
 	OPT_QUIET,
 	OPT_VERBOSE,
 	OPT_HELP,
@@ -75,6 +76,7 @@ static const struct option table[] = {
 	{ "detach", no_argument, NULL, OPT_DETACH },
 	{ "pid-file", required_argument, NULL, OPT_PID_FILE },
 	{ "ready-fd", required_argument, NULL, OPT_READY_FD },
+	{ "json", no_argument, NULL, OPT_JSON },
 	{ "quiet", no_argument, NULL, OPT_QUIET },
 	{ "verbose", no_argument, NULL, OPT_VERBOSE },
 	{ "help", no_argument, NULL, OPT_HELP },
@@ -144,6 +146,25 @@ static int add_resolver(struct options *o, const char *text, struct err *err)
 	return 0;
 }
 
+/* The flag that an option without an argument sets. */
+static bool *flag_of(struct options *o, int code)
+{
+	switch (code) {
+	case OPT_AUDIT:
+		return &o->audit;
+	case OPT_JSON:
+		return &o->json;
+	case OPT_QUIET:
+		return &o->quiet;
+	case OPT_VERBOSE:
+		return &o->verbose;
+	case OPT_HELP:
+		return &o->help;
+	default:
+		return &o->version;
+	}
+}
+
 /* getopt_long's `code` with its argument. */
 static int take(struct options *o, int code, const char *name, char *arg, struct err *err)
 {
@@ -190,20 +211,8 @@ static int take(struct options *o, int code, const char *name, char *arg, struct
 	case OPT_LOG:
 		o->log = arg;
 		return 0;
-	case OPT_AUDIT:
-		o->audit = true;
-		return 0;
-	case OPT_QUIET:
-		o->quiet = true;
-		return 0;
-	case OPT_VERBOSE:
-		o->verbose = true;
-		return 0;
-	case OPT_HELP:
-		o->help = true;
-		return 0;
 	default:
-		o->version = true;
+		*flag_of(o, code) = true;
 		return 0;
 	}
 }
@@ -255,8 +264,12 @@ static int check_purpose(const struct options *o, struct err *err)
 	if (o->command && o->waits)
 		return err_set(err,
 			       "--wait, --keep, --detach, --pid-file and --ready-fd are for a gate without a command");
+	if (o->json && o->log && strcmp(o->log, "-") == 0)
+		return err_set(err, "--json: the object goes to standard output; name a file with --log");
 	if (o->command || o->help || o->version)
 		return 0;
+	if (o->json)
+		return err_set(err, "--json is for a command: netgate --json --allow NAME -- COMMAND");
 	if (!o->job)
 		return err_set(
 			err,
@@ -303,6 +316,14 @@ int options_parse(struct options *o, int argc, char **argv, struct err *err)
 	if (optind < argc)
 		o->command = argv + optind;
 	return check_purpose(o, err);
+}
+
+bool options_want_json(int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+		if (strcmp(argv[i], "--json") == 0)
+			return true;
+	return false;
 }
 
 void options_free(struct options *o)

@@ -39,6 +39,7 @@ struct options {
 	bool keep, detach;
 	bool waits; /* some option was given that is for a gate without a command only */
 	bool audit, quiet, verbose;
+	bool json; /* the result is one object on standard output */
 	bool help, version;
 	char **command; /* argv of the command, NULL-terminated; NULL: none given */
 };
@@ -46,5 +47,8 @@ struct options {
 /* Parses argv[1…]. Texts are borrowed from argv. Returns 0; or -1 with what is wrong and what to write instead. */
 int options_parse(struct options *o, int argc, char **argv, struct err *err);
 void options_free(struct options *o);
+
+/* True when --json is among the options: an error of the others is to be an object too. */
+bool options_want_json(int argc, char **argv);
 
 #endif

@@ -22,6 +22,7 @@
 #include "base/version.h"
 #include "proxy/cli/commands.h"
 #include "proxy/cli/job.h"
+#include "proxy/cli/result.h"
 #include "proxy/cli/wait.h"
 #include "proxy/process/isolation.h"
 #include "proxy/process/monitor.h"
@@ -67,7 +68,8 @@ static size_t resource_options(const struct job *j, char *argv[static 6])
 	return n;
 }
 
-static void exec_launcher(struct job *j, const char *path, size_t n_command)
+/* `ends`: of a result's pipes; NULL: the command's output is netgate's. */
+static void exec_launcher(struct job *j, const char *path, size_t n_command, const int *ends)
 {
 	char handoff[16], report[16];
 	char **argv = calloc(LAUNCHER_ARGS + j->options.n_launcher + n_command, sizeof(*argv));
@@ -93,6 +95,9 @@ static void exec_launcher(struct job *j, const char *path, size_t n_command)
 	argv[n++] = (char *)"--";
 	for (size_t i = 0; i < n_command; i++)
 		argv[n++] = j->options.command[i];
+	/* With --json both are for netgate to read. */
+	if (ends && (dup2(ends[RESULT_STDOUT], STDOUT_FILENO) < 0 || dup2(ends[RESULT_STDERR], STDERR_FILENO) < 0))
+		return;
 	/* With the log on standard output, the command must not be able to write records of its own there. */
 	if (!j->log.path[0] && dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
 		return;
@@ -101,7 +106,7 @@ static void exec_launcher(struct job *j, const char *path, size_t n_command)
 	execv(path, argv);
 }
 
-static pid_t start_launcher(struct job *j, struct err *err)
+static pid_t start_launcher(struct job *j, const int *ends, struct err *err)
 {
 	char path[PATH_MAX];
 	size_t n_command = 0;
@@ -120,34 +125,56 @@ static pid_t start_launcher(struct job *j, struct err *err)
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != parent)
 		_exit(EXIT_NETGATE);
 	sigprocmask(SIG_SETMASK, &j->signals, NULL);
-	exec_launcher(j, path, n_command);
+	exec_launcher(j, path, n_command, ends);
 	fprintf(stderr, "netgate: cannot run %s: %s\n", path, strerror(errno));
 	_exit(EXIT_NETGATE);
+}
+
+/* netgate itself failed: says why, as it was asked to. */
+static int run_failed(const struct job *j, const struct err *err)
+{
+	if (!j->options.json)
+		return command_fail(EXIT_NETGATE, err);
+	result_print_error(err->text, EXIT_NETGATE);
+	return EXIT_NETGATE;
 }
 
 static int run_roles(struct job *j, struct err *err)
 {
 	const struct proxy_config config = { .command = j->options.command };
 	struct monitor m = { .timeout_us = job_time_limit(j), .log.fd = &j->log.fd };
+	const bool json = j->options.json;
+	struct result result;
 	sigset_t taken;
 	int status;
 
 	j->tell_fd = m.tell_fd = m.log.tell_fd = tell_open();
 	m.log.path = j->log.path[0] ? j->log.path : NULL;
+	if (json) {
+		if (result_open(&result, err) < 0)
+			return run_failed(j, err);
+		j->result_fd = result.write_ends[RESULT_OUTCOMES];
+		m.tell_fd = -1;
+		m.captures = result.captures;
+		m.n_captures = RESULT_PIPES;
+	}
 	if (job_make_sockets(j, err) < 0)
-		return command_fail(EXIT_NETGATE, err);
+		return run_failed(j, err);
 	tty_save(&m.tty);
 	monitor_signals(&taken);
 	sigprocmask(SIG_BLOCK, &taken, &j->signals);
-	m.launcher = start_launcher(j, err);
+	m.launcher = start_launcher(j, json ? result.write_ends : NULL, err);
 	if (m.launcher < 0)
-		return command_fail(EXIT_NETGATE, err);
+		return run_failed(j, err);
 	m.proxy = job_start_proxy(j, &config, err);
 	if (m.proxy < 0) {
 		/* The launcher finds nobody at the other end and gives up. */
-		command_fail(EXIT_NETGATE, err);
+		tell(m.tell_fd, "%s", err->text);
+		snprintf(m.error, sizeof(m.error), "%s", err->text);
 		m.proxy = 0;
 	}
+	if (json)
+		result_close_ends(&result);
 	job_close_pair(j->handoff);
 	close(j->report[0]);
 	close(j->control[0]);
@@ -156,12 +183,15 @@ static int run_roles(struct job *j, struct err *err)
 	if (geteuid() == 0 && !isolation_can_be_nobody())
 		monitor_note(&m, "this user namespace has no uid 65534: the proxy keeps its own, without capabilities");
 	status = monitor_run(&m);
+	if (json && result_print(&result, j, &m, status) < 0)
+		status = EXIT_NETGATE;
 	for (int i = 0; i < m.n_notes; i++) {
 		if (!j->options.quiet)
-			tell(j->tell_fd, "note: %s", m.notes[i]);
+			tell(m.tell_fd, "note: %s", m.notes[i]);
 		free(m.notes[i]);
 	}
-	job_tell_log(j, m.head);
+	if (!json)
+		job_tell_log(j, m.head);
 	j->died_of = m.died_of;
 	j->died_of_key = m.died_of_key;
 	return status;
@@ -182,12 +212,15 @@ static void die_of(int signo, bool whole_group)
 
 int command_run(int argc, char **argv)
 {
-	struct job j = { .log.fd = -1, .handoff = { -1, -1 }, .report = { -1, -1 }, .control = { -1, -1 } };
+	struct job j = {
+		.log.fd = -1, .handoff = { -1, -1 }, .report = { -1, -1 }, .control = { -1, -1 }, .result_fd = -1
+	};
 	struct err err = { "" };
 	int status = 0;
 
 	if (options_parse(&j.options, argc, argv, &err) < 0) {
-		status = command_fail(EXIT_NETGATE, &err);
+		j.options.json = options_want_json(argc, argv);
+		status = run_failed(&j, &err);
 	} else if (j.options.help) {
 		help_print(NULL);
 	} else if (j.options.version) {
@@ -195,7 +228,7 @@ int command_run(int argc, char **argv)
 	} else if (!j.options.command) {
 		status = wait_for_sandboxes(&j, &err);
 	} else if (job_prepare(&j, &err) < 0) {
-		status = command_fail(EXIT_NETGATE, &err);
+		status = run_failed(&j, &err);
 	} else {
 		status = run_roles(&j, &err);
 	}

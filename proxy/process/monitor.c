@@ -24,6 +24,7 @@
 #include "base/fdpass.h"
 #include "base/report.h"
 #include "base/tell.h"
+#include "proxy/process/capture.h"
 #include "proxy/process/counters.h"
 #include "proxy/process/finder.h"
 #include "proxy/process/proxy.h"
@@ -41,12 +42,14 @@ void monitor_signals(sigset_t *set)
 
 void monitor_fail(struct run *r, const char *fmt, ...)
 {
-	char text[TELL_LINE_MAX];
+	char text[MONITOR_ERROR_MAX];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	if (!r->failed && !r->m->error[0])
+		memcpy(r->m->error, text, sizeof(text));
 	if (!r->failed && r->m->attached)
 		tell(r->m->tell_fd, "sandbox %s: %s", r->m->attached->request.name, text);
 	else if (!r->failed)
@@ -167,6 +170,14 @@ static void reap_proxy(struct run *r)
 
 /* ---- the launcher's reports ---- */
 
+static void command_ended(struct run *r, int status)
+{
+	r->wait_status = status;
+	r->m->ms = r->started ? (clock_mono_us() - r->started_us) / 1000 : 0;
+	if (!r->failed)
+		r->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
 /* Takes one report. False when there was none. */
 static bool on_report(struct run *r)
 {
@@ -203,6 +214,7 @@ static bool on_report(struct run *r)
 		break;
 	case REPORT_STARTED:
 		r->started = true;
+		r->started_us = clock_mono_us();
 		r->command = msg.value;
 		if (r->m->timeout_us)
 			r->deadline_us = clock_mono_us() + r->m->timeout_us;
@@ -219,10 +231,8 @@ static bool on_report(struct run *r)
 		r->status = msg.value == EXIT_NOT_EXECUTABLE ? EXIT_NOT_EXECUTABLE : EXIT_NOT_FOUND;
 		break;
 	case REPORT_ENDED:
-		r->wait_status = msg.value;
+		command_ended(r, msg.value);
 		take_hits(r->m, &msg.hits);
-		if (!r->failed)
-			r->status = WIFSIGNALED(msg.value) ? 128 + WTERMSIG(msg.value) : WEXITSTATUS(msg.value);
 		break;
 	default:
 		monitor_fail(r, "the launcher sent a report of unknown type %u", msg.type);
@@ -387,6 +397,21 @@ static void choose_death(struct run *r)
 	r->m->died_of_key = typed && !(r->forwarded >> signo & 1) && tty_is_ours(&r->m->tty);
 }
 
+/* Waits for what comes next on `fds`, and on the pipes that must never be full. Returns as poll(2). */
+static int wait_for_events(struct run *r, struct pollfd *fds, size_t n)
+{
+	const struct monitor *m = r->m;
+	int rc;
+
+	for (size_t i = 0; i < m->n_captures; i++)
+		fds[n + i] = (struct pollfd){ .fd = m->captures[i].fd, .events = POLLIN };
+	rc = poll(fds, n + m->n_captures, next_deadline(r));
+	for (size_t i = 0; rc > 0 && i < m->n_captures; i++)
+		if (fds[n + i].revents)
+			capture_read(&m->captures[i]);
+	return rc;
+}
+
 int monitor_run(struct monitor *m)
 {
 	struct run r = { .m = m, .finder_fd = -1, .status = EXIT_NETGATE, .wait_status = -1 };
@@ -400,14 +425,15 @@ int monitor_run(struct monitor *m)
 	}
 	monitor_offer_finder(&r);
 	while (m->launcher || m->proxy) {
-		struct pollfd fds[] = { { .fd = r.signal_fd, .events = POLLIN },
-					{ .fd = m->report_fd, .events = POLLIN },
-					{ .fd = m->proxy_fd, .events = POLLIN },
-					{ .fd = m->attached && r.end == MONITOR_END_COMMAND ? m->attached->keeper_fd
-											    : -1,
-					  .events = POLLIN } };
+		struct pollfd fds[4 + MONITOR_CAPTURES_MAX] = {
+			{ .fd = r.signal_fd, .events = POLLIN },
+			{ .fd = m->report_fd, .events = POLLIN },
+			{ .fd = m->proxy_fd, .events = POLLIN },
+			{ .fd = m->attached && r.end == MONITOR_END_COMMAND ? m->attached->keeper_fd : -1,
+			  .events = POLLIN }
+		};
 
-		if (poll(fds, 4, next_deadline(&r)) < 0 && errno != EINTR)
+		if (wait_for_events(&r, fds, 4) < 0 && errno != EINTR)
 			break;
 		if (fds[1].revents && m->report_fd >= 0 && m->attached)
 			attached_message(&r);
@@ -421,9 +447,13 @@ int monitor_run(struct monitor *m)
 			on_signal(&r);
 	}
 	monitor_end_finder(&r);
+	for (size_t i = 0; i < m->n_captures; i++)
+		capture_finish(&m->captures[i]);
+	m->timed_out = r.timed_out && r.started;
+	m->wait_status = r.wait_status;
 	tty_restore(&m->tty, r.command); /* once more: the command may have outlived a killed launcher for a moment */
 	choose_death(&r);
 	tty_close(&m->tty);
 	close(r.signal_fd);
-	return r.timed_out && r.started ? EXIT_TIMED_OUT : r.status;
+	return m->timed_out ? EXIT_TIMED_OUT : r.status;
 }

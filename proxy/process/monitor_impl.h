@@ -17,6 +17,7 @@ struct run {
 	int signal_fd;
 	pid_t finder;	      /* 0: none */
 	int finder_fd;	      /* the finder's end of its socket to the proxy; -1: not made, or given to it */
+	uint64_t started_us;  /* when the command did */
 	uint64_t deadline_us; /* of the time limit; 0: none */
 	uint64_t kill_us;     /* when the sandbox, or the proxy of an attached one, is ended by force; 0: not yet */
 	int status;	      /* to exit with */

@@ -32,6 +32,7 @@
 #include "base/tell.h"
 #include "proxy/audit/audit.h"
 #include "proxy/audit/drops.h"
+#include "proxy/audit/outcome.h"
 #include "proxy/audit/quic.h"
 #include "proxy/conn/env.h"
 #include "proxy/conn/pipe_pool.h"
@@ -88,7 +89,10 @@ struct proxy {
 static void complain(struct proxy *p, const char *text)
 {
 	p->told = true;
-	tell(p->config->tell_fd, "%s", text);
+	if (p->config->result_fd >= 0)
+		outcome_write_error(p->config->result_fd, text);
+	else
+		tell(p->config->tell_fd, "%s", text);
 }
 
 /* ---- the end ---- */
@@ -149,7 +153,9 @@ static void finish_with_counters(struct proxy *p, const struct monitor_msg *coun
 	p->ok = audit_end(p->audit, &end) == 0;
 	if (!p->ok)
 		complain(p, "the end of this job could not be recorded: the log can't be written");
-	if (p->config->summary)
+	if (p->config->result_fd >= 0)
+		audit_outcomes(p->audit, p->config->result_fd);
+	else if (p->config->summary)
 		print_summary(p);
 	if (!p->monitor_gone) {
 		struct monitor_msg ended = { .type = MONITOR_ENDED };

@@ -30,7 +30,8 @@ struct proxy_config {
 	int monitor_fd; /* to the monitor (base/report.h) */
 	int tell_fd;	/* lines for a person (base/tell.h) */
 	bool verbose;
-	bool summary; /* print one at the end */
+	bool summary;  /* print one at the end, */
+	int result_fd; /* or write it here as data (proxy/audit/outcome.h), and what fails too; -1: print */
 };
 
 /*

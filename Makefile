@@ -109,7 +109,7 @@ define fuzz_rule
 $(BUILD)/fuzz/$(notdir $(basename $(1))): $(call objects,fuzz,$(1) $(call links,$(1)))
 	@mkdir -p $$(@D)
 	@echo "  LD(fuzz) $$@"
-	$$(Q)$$(CLANG) $(FUZZ) -fsanitize=fuzzer -Wl,--as-needed -o $$@ $$^ $(NETGATE_LIBS)
+	$$(Q)$$(CLANG) $(FUZZ) $$(WRAP) -fsanitize=fuzzer -Wl,--as-needed -o $$@ $$^ $(NETGATE_LIBS)
 endef
 $(foreach t,$(FUZZ_SRC),$(eval $(call fuzz_rule,$(t))))
 
@@ -120,7 +120,7 @@ WORLD_SRC := $(filter-out tests/scenario/scenarios.c,$(wildcard tests/scenario/*
 	$(addprefix proxy/audit/,audit.c chain.c log_file.c records.c show.c summary.c tally.c verbose.c) \
 	$(addprefix proxy/upstream/,dial.c guard.c guard_table.c happy_eyeballs.c)
 WRAPPED := $(sort $(patsubst __wrap_%,%,$(shell grep -o '__wrap_[a-z0-9]*' tests/scenario/fake_calls.c)))
-$(BUILD)/scenarios: WRAP := $(addprefix -Wl$(,)--wrap=,$(WRAPPED))
+$(BUILD)/scenarios $(BUILD)/fuzz/fuzz_conn: WRAP := $(addprefix -Wl$(,)--wrap=,$(WRAPPED))
 
 $(BUILD)/scenarios: $(call objects,san,tests/scenario/scenarios.c $(WORLD_SRC))
 	@echo "  LD(san) $@"
@@ -129,6 +129,8 @@ $(BUILD)/scenarios: $(call objects,san,tests/scenario/scenarios.c $(WORLD_SRC))
 .PHONY: scenarios
 scenarios: $(BUILD)/scenarios ## the life of connections in scenarios, on a fake network and clock
 	$(Q)$< $(wildcard tests/scenarios/*.txt)
+
+$(BUILD)/fuzz/fuzz_conn: $(call objects,fuzz,$(WORLD_SRC))
 
 FUZZ_NAMES := $(patsubst tests/fuzz/%.c,%,$(FUZZ_SRC))
 

@@ -2,9 +2,8 @@
 /*
  * The state machine of a connection, from accept to close, in scenarios: script.h has their language.
  *
- *     scenarios [-k TEXT] FILE...
- *
- * runs those whose names contain TEXT, each in every way in which its bytes can be delivered.
+ *     scenarios [-k TEXT] FILE...       runs those whose names contain TEXT, each in every way to deliver its bytes
+ *     scenarios -s DIR FILE...          writes them into DIR as seeds for tests/fuzz/fuzz_conn.c
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -18,14 +17,14 @@
 	5000 /* bytes of a step that is not delivered in many small pieces, only cut near its ends and in the middle */
 
 static struct {
-	const char *only;
+	const char *only, *seeds;
 	size_t scenarios, runs;
 } total;
 
 static void run_cut(const struct scenario *s, size_t step, size_t at)
 {
 	const struct delivery how = { .client = DELIVER_SPLIT, .step = step, .at = at };
-	struct sends again;
+	struct sends again = { 0 };
 
 	scenario_run(s, &how, &again);
 	total.runs++;
@@ -47,6 +46,22 @@ static void run_cuts(const struct scenario *s, const struct sends *sends)
 	}
 }
 
+static void write_seed(const struct scenario *s)
+{
+	const struct delivery whole = { .client = DELIVER_WHOLE };
+	struct bytes seed = { 0 };
+	struct sends sends = { .seed = &seed };
+	char path[512];
+	FILE *f;
+
+	scenario_run(s, &whole, &sends);
+	snprintf(path, sizeof(path), "%s/%03zu", total.seeds, total.scenarios);
+	f = fopen(path, "we");
+	if (!f || fwrite(bytes_data(&seed), 1, bytes_len(&seed), f) != bytes_len(&seed) || fclose(f) != 0)
+		fail("%s cannot be written", path);
+	bytes_free(&seed);
+}
+
 static void run_all(const struct scenario *s)
 {
 	static const struct delivery ways[] = {
@@ -57,11 +72,15 @@ static void run_all(const struct scenario *s)
 		{ .client = DELIVER_BYTES, .upstream_bytes = true, .narrow = true },
 	};
 	const struct delivery whole = { .client = DELIVER_WHOLE };
-	struct sends sends, again;
+	struct sends sends = { 0 }, again = { 0 };
 
 	if (total.only && !strstr(s->name, total.only))
 		return;
 	total.scenarios++;
+	if (total.seeds) {
+		write_seed(s);
+		return;
+	}
 	scenario_run(s, &whole, &sends);
 	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
 		if ((sends.whole && ways[i].client == DELIVER_BYTES) || (sends.longest > LONG && !ways[i].tick))
@@ -135,8 +154,8 @@ int main(int argc, char **argv)
 {
 	int first = 1;
 
-	if (argc > 2 && strcmp(argv[1], "-k") == 0) {
-		total.only = argv[2];
+	if (argc > 2 && (strcmp(argv[1], "-k") == 0 || strcmp(argv[1], "-s") == 0)) {
+		*(argv[1][1] == 'k' ? &total.only : &total.seeds) = argv[2];
 		first = 3;
 	}
 	for (int i = first; i < argc; i++)

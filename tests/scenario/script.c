@@ -13,6 +13,7 @@
 #include "tests/scenario/fail.h"
 #include "tests/scenario/fake_loop.h"
 #include "tests/scenario/fake_net.h"
+#include "tests/scenario/seed.h"
 #include "tests/scenario/world.h"
 
 #define NARROW 7 /* bytes that a socket takes in a turn */
@@ -21,6 +22,8 @@ struct run {
 	const struct delivery *how;
 	struct sends *sends;
 	struct policy_builder *builder; /* NULL once the world began */
+	struct policy *policy;
+	uint8_t seed_head[2];
 	struct lets lets;
 	struct players players;
 };
@@ -33,16 +36,18 @@ static bool is(const struct words *w, size_t i, const char *text)
 static void begin(struct run *r)
 {
 	struct err err = { "" };
-	struct policy *policy;
 
 	if (!r->builder)
 		return;
-	policy = policy_build(r->builder, &err);
-	if (!policy)
+	r->policy = policy_build(r->builder, &err);
+	if (!r->policy)
 		fail("policy: %s", err.text);
+	if (r->sends->seed &&
+	    bytes_append(r->sends->seed, r->seed_head, sizeof(r->seed_head), sizeof(r->seed_head)) < 0)
+		fail("out of memory");
 	policy_builder_free(r->builder);
 	r->builder = NULL;
-	world_begin(policy);
+	world_begin(r->policy);
 	net_narrow(r->how->narrow ? NARROW : 0);
 	loop_tick(r->how->tick);
 	players_begin(&r->players);
@@ -50,45 +55,86 @@ static void begin(struct run *r)
 
 /* ---- the policy ---- */
 
-static void policy_yaml(struct run *r, const struct word *text, struct err *err)
+static void policy_yaml(struct policy_builder *b, const struct word *text, struct err *err)
 {
 	FILE *f = fmemopen(text->s, text->len, "r");
 
-	if (!f || policy_builder_yaml(r->builder, f, "policy.yaml", err) < 0)
+	if (!f || policy_builder_yaml(b, f, "policy.yaml", err) < 0)
 		fail("policy: %s", err->text);
 	fclose(f);
 }
 
-static void policy_limit(struct run *r, const struct words *w, struct err *err)
+static void policy_limit(struct policy_builder *b, const struct words *w, size_t i, struct err *err)
 {
-	for (int i = 0; i < LIMIT_COUNT; i++) {
-		if (!is(w, 2, limits_key((enum limit)i)))
+	for (int k = 0; k < LIMIT_COUNT; k++) {
+		if (!is(w, i, limits_key((enum limit)k)))
 			continue;
-		if (policy_builder_limit(r->builder, (enum limit)i, w->at[3].s, err) < 0)
+		if (policy_builder_limit(b, (enum limit)k, w->at[i + 1].s, err) < 0)
 			fail("policy: %s", err->text);
 		return;
 	}
-	fail("there is no limit \"%s\"", w->at[2].s);
+	fail("there is no limit \"%s\"", w->at[i].s);
+}
+
+/* The words from `i` on. */
+static void add_policy(struct policy_builder *b, const struct words *w, size_t i)
+{
+	struct err err = { "" };
+
+	if (is(w, i, "allow") && policy_builder_allow(b, w->at[i + 1].s, &err) < 0)
+		fail("policy: %s", err.text);
+	else if (is(w, i, "deny") && policy_builder_deny(b, w->at[i + 1].s, &err) < 0)
+		fail("policy: %s", err.text);
+	else if (is(w, i, "audit"))
+		policy_builder_audit(b, true);
+	else if (is(w, i, "limit"))
+		policy_limit(b, w, i + 1, &err);
+	else if (is(w, i, "yaml"))
+		policy_yaml(b, &w->at[i + 1], &err);
+	else if (!is(w, i, "allow") && !is(w, i, "deny"))
+		fail("policy %s: allow, deny, audit, limit or yaml", w->at[i].s);
+}
+
+struct policy *script_policy(const char *text, struct err *err)
+{
+	struct policy_builder *b = policy_builder_new();
+	char *copy = strdup(text), *rest = copy, *part;
+	struct policy *policy;
+	struct words w;
+
+	if (!copy)
+		fail("out of memory");
+	while ((part = strsep(&rest, ";"))) {
+		words_split(part, &w);
+		add_policy(b, &w, 0);
+	}
+	policy = policy_build(b, err);
+	policy_builder_free(b);
+	free(copy);
+	return policy;
+}
+
+/* Which of the fuzz target's policies comes nearest. */
+static void seed_policy(struct run *r, const struct words *w)
+{
+	uint8_t *first = r->seed_head;
+
+	if (is(w, 1, "audit"))
+		*first = 3;
+	else if (is(w, 2, "upload"))
+		*first = 1;
+	else if (is(w, 2, "connections") || is(w, 2, "rate"))
+		*first = 2;
+	else if (is(w, 2, "names"))
+		*first = 4;
 }
 
 static void step_policy(struct run *r, const struct words *w)
 {
-	struct err err = { "" };
-
 	if (!r->builder)
 		fail("the policy comes first");
-	if (is(w, 1, "allow") && policy_builder_allow(r->builder, w->at[2].s, &err) < 0)
-		fail("policy: %s", err.text);
-	else if (is(w, 1, "deny") && policy_builder_deny(r->builder, w->at[2].s, &err) < 0)
-		fail("policy: %s", err.text);
-	else if (is(w, 1, "audit"))
-		policy_builder_audit(r->builder, true);
-	else if (is(w, 1, "limit"))
-		policy_limit(r, w, &err);
-	else if (is(w, 1, "yaml"))
-		policy_yaml(r, &w->at[2], &err);
-	else if (!is(w, 1, "allow") && !is(w, 1, "deny"))
-		fail("policy %s: allow, deny, audit, limit or yaml", w->at[1].s);
+	seed_policy(r, w);
+	add_policy(r->builder, w, 1);
 }
 
 /* ---- the network ---- */
@@ -111,7 +157,7 @@ static struct addr address(const char *text)
 	return a;
 }
 
-static void step_dns(const struct words *w)
+static void step_dns(struct run *r, const struct words *w)
 {
 	size_t i = 2 + (is(w, 2, "v4") || is(w, 2, "v6")), n[2] = { 0 };
 	bool v4 = !is(w, 2, "v6"), v6 = !is(w, 2, "v4");
@@ -119,6 +165,11 @@ static void step_dns(const struct words *w)
 	const char *error = "no data";
 	uint64_t us;
 
+	seed_put(r->sends->seed, SEED_DNS, seed_index(seed_names, w->at[1].s),
+		 is(w, i, "silent")	    ? SEED_SILENT
+		 : is(w, i, "fails")	    ? SEED_FAILS
+		 : is(w, w->n - 2, "after") ? SEED_LATE
+					    : SEED_SEVERAL);
 	if (is(w, i, "silent")) {
 		us = LOOP_FOREVER;
 	} else if (is(w, i, "fails")) {
@@ -142,9 +193,15 @@ static void step_dns(const struct words *w)
 		world_answer(w->at[1].s, ADDR_V6, addrs[1], n[1], error, us);
 }
 
-static void step_route(const struct words *w)
+static void step_route(struct run *r, const struct words *w)
 {
 	struct addr a = address(w->at[1].s);
+
+	seed_put(r->sends->seed, SEED_ROUTE, seed_index(seed_addrs, w->at[1].s),
+		 is(w, 2, "silent")	   ? SEED_NO_ANSWER
+		 : is(w, 2, "refuses")	   ? SEED_REFUSES
+		 : is(w, 2, "unreachable") ? SEED_UNREACHABLE
+					   : SEED_CONNECTS_LATE);
 
 	if (is(w, 2, "silent"))
 		net_route(&a, LOOP_FOREVER, ETIMEDOUT);
@@ -158,33 +215,65 @@ static void step_route(const struct words *w)
 		fail("route %s: connects, refuses, unreachable or silent", w->at[2].s);
 }
 
-static void step_log(const struct words *w)
+static void step_after(struct run *r, const struct words *w)
+{
+	uint64_t us = words_time(w->at[1].s);
+
+	seed_put(r->sends->seed, SEED_AFTER, seed_time(us), -1);
+	loop_advance(us);
+}
+
+static void step_log(struct run *r, const struct words *w)
 {
 	if (!is(w, 1, "fails") && !is(w, 1, "works"))
 		fail("log %s: fails or works", w->at[1].s);
+	seed_put(r->sends->seed, SEED_LOG, is(w, 1, "fails"), -1);
 	net_log_error(is(w, 1, "fails") ? ENOSPC : 0);
 }
 
 /* ---- clients and upstreams ---- */
 
-static void verb(struct tube *t, const struct words *w, size_t i)
+/* Whose turn it is, for the seed: 0 for "client" and "client1"; for "upstream" the last one. */
+static int number_of(const struct words *w)
 {
-	if (is(w, i, "shuts"))
-		tube_shut(t);
-	else if (is(w, i, "closes"))
-		tube_close(t);
-	else if (is(w, i, "resets"))
-		tube_abort(t);
-	else if (is(w, i, "takes"))
-		tube_window(t, is(w, i + 1, "all") ? NET_OPEN_WINDOW : words_number(w->at[i + 1].s));
-	else
-		fail("%s %s: connects, shuts, closes, resets or takes", w->at[0].s, w->at[i].s);
+	const char *at = w->at[0].s + strcspn(w->at[0].s, "0123456789");
+	int n = -1;
+
+	if (*at)
+		return (int)strtoul(at, NULL, 10) - 1;
+	if (strncmp(w->at[0].s, "client", 6) == 0)
+		return 0;
+	for (const struct tube *t = net_tubes(); t; t = t->next)
+		n += t->upstream && t->connected;
+	return n;
 }
 
-static void then(struct tube *t, const struct words *w, size_t i)
+static void verb(struct run *r, struct tube *t, const struct words *w, size_t i)
+{
+	int op = t->upstream ? SEED_UPSTREAM_DO : SEED_CLIENT_DO, what = SEED_TAKES_SOME;
+
+	if (is(w, i, "shuts")) {
+		tube_shut(t);
+		what = SEED_SHUTS;
+	} else if (is(w, i, "closes")) {
+		tube_close(t);
+		what = SEED_CLOSES;
+	} else if (is(w, i, "resets")) {
+		tube_abort(t);
+		what = SEED_RESETS;
+	} else if (is(w, i, "takes")) {
+		tube_window(t, is(w, i + 1, "all") ? NET_OPEN_WINDOW : words_number(w->at[i + 1].s));
+		what = is(w, i + 1, "all") ? SEED_TAKES_ALL : is(w, i + 1, "0") ? SEED_TAKES_NONE : SEED_TAKES_SOME;
+	} else {
+		fail("%s %s: connects, shuts, closes, resets or takes", w->at[0].s, w->at[i].s);
+	}
+	seed_put(r->sends->seed, op, number_of(w), what);
+}
+
+static void then(struct run *r, struct tube *t, const struct words *w, size_t i)
 {
 	if (is(w, i, "then"))
-		verb(t, w, i + 1);
+		verb(r, t, w, i + 1);
 	loop_settle();
 }
 
@@ -193,8 +282,11 @@ static void step_connect(struct run *r, const struct words *w)
 	const char *to = is(w, 2, "proxy") ? "10.200.0.1:3128" : is(w, 2, "socks") ? "10.200.0.1:1080" : w->at[2].s;
 	struct tube *t = world_connect(to);
 
+	seed_put(r->sends->seed, SEED_CONNECT | (is(w, 3, "then") ? SEED_AT_ONCE : 0), seed_index(seed_places, to), -1);
+	if (!t)
+		fail("there is no address for %s", to);
 	players_client(&r->players, w->at[0].s, t);
-	then(t, w, 3);
+	then(r, t, w, 3);
 }
 
 /* Where a step's bytes are cut: the pieces' common length, but for the first one. */
@@ -214,6 +306,9 @@ static void step_send(struct run *r, const struct words *w, struct tube *t, bool
 
 	i = words_bytes(w, 1, &r->lets, &out);
 	len = bytes_len(&out);
+	seed_send(r->sends->seed,
+		  (upstream ? SEED_UPSTREAM_SEND : SEED_CLIENT_SEND) | (is(w, i, "then") ? SEED_AT_ONCE : 0),
+		  number_of(w), bytes_data(&out), len);
 	if (!upstream && step < SENDS_MAX)
 		r->sends->len[r->sends->n++] = len;
 	if (len > r->sends->longest)
@@ -230,7 +325,7 @@ static void step_send(struct run *r, const struct words *w, struct tube *t, bool
 			loop_settle();
 	}
 	bytes_free(&out);
-	then(t, w, i);
+	then(r, t, w, i);
 }
 
 /* A line that begins with a player: "client", "client2>", "upstream<". */
@@ -253,7 +348,7 @@ static void step_player(struct run *r, struct words *w)
 	} else if (what == '<') {
 		expect_received(t, w, &r->lets);
 	} else {
-		verb(t, w, 1);
+		verb(r, t, w, 1);
 		loop_settle();
 	}
 }
@@ -277,13 +372,13 @@ static void step(struct run *r, struct words *w)
 	}
 	begin(r);
 	if (is(w, 0, "dns"))
-		step_dns(w);
+		step_dns(r, w);
 	else if (is(w, 0, "route"))
-		step_route(w);
+		step_route(r, w);
 	else if (is(w, 0, "log"))
-		step_log(w);
+		step_log(r, w);
 	else if (is(w, 0, "after"))
-		loop_advance(words_time(w->at[1].s));
+		step_after(r, w);
 	else if (is(w, 0, "job"))
 		world_job_ends();
 	else if (strncmp(w->at[0].s, "client", 6) == 0 || strncmp(w->at[0].s, "upstream", 8) == 0)
@@ -310,7 +405,7 @@ void scenario_run(const struct scenario *s, const struct delivery *how, struct s
 {
 	struct run r = { .how = how, .sends = sends, .builder = policy_builder_new() };
 
-	*sends = (struct sends){ 0 };
+	*sends = (struct sends){ .seed = sends->seed };
 	for (size_t i = 0; i < s->n; i++) {
 		char *text = strdup(s->lines[i].text);
 		struct words w;
@@ -326,5 +421,6 @@ void scenario_run(const struct scenario *s, const struct delivery *how, struct s
 	expect_end(&r.players);
 	lets_free(&r.lets);
 	world_end();
+	policy_free(r.policy);
 	net_reset();
 }

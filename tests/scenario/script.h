@@ -40,6 +40,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/bytes.h"
+
+struct err;
+struct policy;
+
 #define LINES_MAX 256
 
 struct scenario {
@@ -67,7 +72,11 @@ struct sends {
 	size_t len[SENDS_MAX]; /* by clients */
 	size_t longest;	       /* by anybody */
 	bool whole;	       /* no pieces */
+	struct bytes *seed;    /* gets the scenario in bytes (seed.h); or NULL */
 };
+
+/* A policy of the words behind `policy`, several joined by ";". NULL with an error. */
+struct policy *script_policy(const char *text, struct err *err);
 
 /* Runs a scenario; returns only when it came out as it says. */
 void scenario_run(const struct scenario *s, const struct delivery *how, struct sends *sends);

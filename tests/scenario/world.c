@@ -47,7 +47,7 @@ struct answer {
 };
 
 static struct {
-	struct policy *policy;
+	const struct policy *policy;
 	struct audit *audit;
 	struct dialer dialer;
 	struct conn_env env;
@@ -207,7 +207,7 @@ static void *must(void *p)
 	return p;
 }
 
-void world_begin(struct policy *policy)
+void world_begin(const struct policy *policy)
 {
 	const struct limits *limits = policy_limits(policy);
 	static const char *const command[] = { "scenario", NULL };
@@ -287,9 +287,10 @@ struct tube *world_connect(const char *to)
 
 	(void)addr_parse(GATE_SANDBOX4, strlen(GATE_SANDBOX4), &src.addr);
 	if (endpoint_parse(to, strlen(to), 0, &dst) < 0) {
-		if (!colon || name_canonical(to, (size_t)(colon - to), &name) < 0 ||
-		    dns_map_addr(world.env.map, &name, ADDR_V4, &dst.addr) < 0)
-			fail("connects to %s: not ADDRESS:PORT or NAME:PORT, or no address is left", to);
+		if (!colon || name_canonical(to, (size_t)(colon - to), &name) < 0)
+			fail("connects to %s: neither ADDRESS:PORT nor NAME:PORT", to);
+		if (dns_map_addr(world.env.map, &name, ADDR_V4, &dst.addr) < 0)
+			return NULL;
 		dst.port = (uint16_t)strtoul(colon + 1, NULL, 10);
 	}
 	return net_client(&src, &dst);
@@ -325,7 +326,6 @@ void world_end(void)
 	audit_free(world.audit);
 	free(world.env.scratch);
 	free(world.env.head);
-	policy_free(world.policy);
 	net_close(world.tcp4);
 	net_close(world.tcp6);
 	net_close(world.log);

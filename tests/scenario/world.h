@@ -17,8 +17,8 @@ struct tube;
 
 #define WORLD_OPEN_MAX 100 /* connections that the descriptors would suffice for */
 
-/* Begins: takes `policy`. */
-void world_begin(struct policy *policy);
+/* Begins. `policy` stays the caller's, until the end. */
+void world_begin(const struct policy *policy);
 
 /*
  * Ends the job, with what is still open, and takes everything down. Fails when anything is left: a connection, a
@@ -36,7 +36,7 @@ void world_job_ends(void);
 void world_answer(const char *name, enum addr_family family, const struct addr *addrs, size_t n, const char *error,
 		  uint64_t us);
 
-/* A client connects to "a.test:443" (the address that the gate's DNS gives the name), to "192.0.2.1:443" or to the gate. */
+/* A client connects to "a.test:443" (the address that the gate's DNS gives the name), to "192.0.2.1:443" or to the gate. NULL: no address is left for the name. */
 struct tube *world_connect(const char *to);
 
 /* True when an address rule of the policy has this destination, whatever is spoken. */

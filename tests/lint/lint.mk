@@ -32,11 +32,14 @@ lint-cppcheck:
 		--enable=warning,performance,portability --inline-suppr \
 		--library=tests/lint/cppcheck.cfg --suppressions-list=tests/lint/cppcheck.suppress $(LINT_DIRS)
 
-# One file a run, so that they run side by side, and only those that changed (or all, when a header did).
+# One file a run, so that they run side by side, and only those that changed or include what did.
 LINT_TIDY := $(LINT_SRC:%.c=$(BUILD)/tidy/%.ok)
 lint-tidy: $(LINT_TIDY)
-$(LINT_TIDY): $(BUILD)/tidy/%.ok: %.c .clang-tidy tests/.clang-tidy $(LINT_HDR)
+$(LINT_TIDY): $(BUILD)/tidy/%.ok: %.c .clang-tidy tests/.clang-tidy
 	@mkdir -p $(@D)
 	@echo "  TIDY    $<"
 	$(Q)$(CLANG_TIDY) --quiet $< -- $(CPPFLAGS_ALL) 2>$@.log || { grep -v ' warnings\? generated' $@.log; exit 1; }
+	@$(CC) $(CPPFLAGS_ALL) -MM -MP -MT $@ -MF $(@:.ok=.d) $<
 	@touch $@
+
+-include $(shell find $(BUILD)/tidy -name '*.d' 2>/dev/null)

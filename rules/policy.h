@@ -50,6 +50,15 @@ int policy_builder_limit(struct policy_builder *b, enum limit which, const char 
  */
 int policy_builder_yaml(struct policy_builder *b, FILE *f, const char *path, struct err *err);
 
+/*
+ * Of the policy `from`, only what the entries (as for policy_builder_allow()) say: each must be allowed by it, with
+ * every port that it names. The rules keep the labels, `addresses:` and limits that they have there; its denials, its
+ * mode and the limits of the job come along. Copies what it needs. Returns 0; or -1 with the entry that is not
+ * permitted, and the builder is then fit only to be freed.
+ */
+int policy_builder_narrow(struct policy_builder *b, const struct policy *from, const char *const *entries, size_t n,
+			  struct err *err);
+
 /* The immutable policy; the builder is empty afterwards (and must still be freed). NULL with an error. */
 struct policy *policy_build(struct policy_builder *b, struct err *err);
 void policy_free(struct policy *p);

@@ -18,6 +18,7 @@ static const char text[] =
 	"  --allow CIDR:PORT     addresses, for what has no name\n"
 	"  --deny ENTRY          the same forms; a denial beats every allowance\n"
 	"  --policy FILE         a YAML policy; may be given with the flags above\n"
+	"  --permits DIR         policies to choose from: --choose NAME, --narrow ENTRY (see policy.md)\n"
 	"  --audit               let through what can be let through safely; record what would be denied\n"
 	"\n"
 	"How much of it\n"

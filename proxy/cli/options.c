@@ -17,6 +17,9 @@ enum {
 	OPT_ALLOW = 256,
 	OPT_DENY,
 	OPT_POLICY,
+	OPT_NARROW,
+	OPT_PERMITS,
+	OPT_CHOOSE,
 	OPT_AUDIT,
 	OPT_LOG,
 	OPT_JOB,
@@ -52,6 +55,9 @@ static const struct option table[] = {
 	{ "allow", required_argument, NULL, OPT_ALLOW },
 	{ "deny", required_argument, NULL, OPT_DENY },
 	{ "policy", required_argument, NULL, OPT_POLICY },
+	{ "narrow", required_argument, NULL, OPT_NARROW },
+	{ "permits", required_argument, NULL, OPT_PERMITS },
+	{ "choose", required_argument, NULL, OPT_CHOOSE },
 	{ "audit", no_argument, NULL, OPT_AUDIT },
 	{ "log", required_argument, NULL, OPT_LOG },
 	{ "job", required_argument, NULL, OPT_JOB },
@@ -165,6 +171,20 @@ static bool *flag_of(struct options *o, int code)
 	}
 }
 
+/* What the policy is made of. */
+static int take_allowed(struct options *o, int code, const char *arg)
+{
+	if (code == OPT_PERMITS)
+		o->permits = arg;
+	else if (code == OPT_CHOOSE)
+		o->choose = arg;
+	else
+		o->entries[o->n_entries++] =
+			(struct option_entry){ .kind = (enum option_kind)(code - OPT_ALLOW + (int)OPTION_ALLOW),
+					       .text = arg };
+	return 0;
+}
+
 /* getopt_long's `code` with its argument. */
 static int take(struct options *o, int code, const char *name, char *arg, struct err *err)
 {
@@ -175,16 +195,11 @@ static int take(struct options *o, int code, const char *name, char *arg, struct
 								    .flag = limit_flags[code - OPT_MAX_UPLOAD].flag };
 		return 0;
 	}
+	if (code >= OPT_ALLOW && code <= OPT_CHOOSE)
+		return take_allowed(o, code, arg);
 	if (code >= OPT_WAIT && code <= OPT_READY_FD)
 		return take_waiting(o, code, arg, err);
 	switch (code) {
-	case OPT_ALLOW:
-	case OPT_DENY:
-	case OPT_POLICY:
-		o->entries[o->n_entries++] =
-			(struct option_entry){ .kind = (enum option_kind)(code - OPT_ALLOW + (int)OPTION_ALLOW),
-					       .text = arg };
-		return 0;
 	case OPT_USER:
 	case OPT_WORKSPACE:
 	case OPT_READ:
@@ -258,6 +273,24 @@ static int refuse(int code, const char *word, struct err *err)
 	return err_set(err, "-%c: unknown option; see netgate --help", optopt);
 }
 
+/* What a directory of policies permits is chosen from it and from nowhere else. */
+static int check_source(const struct options *o, struct err *err)
+{
+	bool narrows = o->choose, names = false;
+
+	for (size_t i = 0; i < o->n_entries; i++) {
+		narrows |= o->entries[i].kind == OPTION_NARROW;
+		names |= o->entries[i].kind == OPTION_ALLOW || o->entries[i].kind == OPTION_POLICY;
+	}
+	if (narrows && !o->permits)
+		return err_set(err, "--choose and --narrow need --permits DIR, the policies to choose from");
+	if (o->permits && (names || o->audit))
+		return err_set(err,
+			       "--permits: its policies say what may be allowed; use --choose and --narrow instead "
+			       "of --allow, --policy and --audit");
+	return 0;
+}
+
 /* Some options are for a command only, and some for a gate that waits. */
 static int check_purpose(const struct options *o, struct err *err)
 {
@@ -315,7 +348,7 @@ int options_parse(struct options *o, int argc, char **argv, struct err *err)
 		return err_set(err, "--quiet and --verbose exclude each other");
 	if (optind < argc)
 		o->command = argv + optind;
-	return check_purpose(o, err);
+	return check_source(o, err) < 0 ? -1 : check_purpose(o, err);
 }
 
 bool options_want_json(int argc, char **argv)

@@ -13,9 +13,9 @@
 
 struct err;
 
-enum option_kind { OPTION_ALLOW, OPTION_DENY, OPTION_POLICY, OPTION_LIMIT };
+enum option_kind { OPTION_ALLOW, OPTION_DENY, OPTION_POLICY, OPTION_NARROW, OPTION_LIMIT };
 
-/* One of --allow, --deny, --policy and the limits, in the order given. */
+/* One of --allow, --deny, --policy, --narrow and the limits, in the order given. */
 struct option_entry {
 	enum option_kind kind;
 	const char *text;
@@ -26,7 +26,9 @@ struct option_entry {
 struct options {
 	struct option_entry *entries; /* owned */
 	size_t n_entries;
-	char **launcher; /* options that are the launcher's: "--user", "alice", …; the array is owned */
+	const char *permits; /* NULL: what is allowed stands in the entries; else a directory of policies (permits.h) */
+	const char *choose;  /* of those, this one; NULL: none by name */
+	char **launcher;     /* options that are the launcher's: "--user", "alice", …; the array is owned */
 	size_t n_launcher;
 	struct endpoint resolvers[RESOLVER_SERVERS_MAX];
 	size_t n_resolvers;  /* 0: those of /etc/resolv.conf */

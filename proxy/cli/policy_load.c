@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "proxy/cli/options.h"
+#include "proxy/cli/permits.h"
 #include "rules/policy.h"
 
 static int add_file(struct policy_builder *b, const char *path, struct err *err)
@@ -33,6 +34,8 @@ static int add_entry(struct policy_builder *b, const struct option_entry *e, str
 		return policy_builder_deny(b, e->text, err) < 0 ? err_wrap(err, "--deny") : 0;
 	case OPTION_POLICY:
 		return add_file(b, e->text, err);
+	case OPTION_NARROW:
+		return 0; /* all of them at once: permits.c */
 	case OPTION_LIMIT:
 		return policy_builder_limit(b, e->limit, e->text, err) < 0 ? err_wrap(err, "%s", e->flag) : 0;
 	}
@@ -56,6 +59,8 @@ struct policy *policy_load_options(const struct options *o, struct err *err)
 		err_set_errno(err, ENOMEM, "policy");
 		return NULL;
 	}
+	if (o->permits)
+		failed = permits_add(b, o, err);
 	for (size_t i = 0; i < o->n_entries && !failed; i++)
 		failed = add_entry(b, &o->entries[i], err);
 	if (o->audit)

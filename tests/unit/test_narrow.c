@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A part of a policy: never more than the policy, and with all that comes with its rules.
+ *
+ * links: rules/entry.c rules/pattern.c rules/store.c rules/builder.c rules/limits.c rules/names.c rules/policy.c rules/special.c
+ * links: rules/rule.c rules/print.c rules/match.c rules/reason.c rules/policy_yaml.c rules/policy_text.c rules/narrow.c
+ * links: base/addr.c base/prefix.c base/name.c base/err.c
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/err.h"
+#include "rules/match.h"
+#include "rules/policy.h"
+
+static const char permit[] = "version: 1\n"
+			     "allow:\n"
+			     "  - api.test\n"
+			     "  - \"*.wild.test\"\n"
+			     "  - .zone.test:443/tcp\n"
+			     "  - {host: db.test, ports: [5432, 5433], addresses: [10.2.0.0/16]}\n"
+			     "  - {cidr: 203.0.113.0/24, ports: [8443]}\n"
+			     "  - both.test:80\n"
+			     "  - both.test:443\n"
+			     "deny:\n"
+			     "  - bad.wild.test\n"
+			     "  - 203.0.113.7/32\n"
+			     "  - api.test:80\n"
+			     "limits:\n"
+			     "  upload: 1MiB\n"
+			     "  names: 5\n";
+
+static struct policy *load(const char *yaml)
+{
+	struct policy_builder *b = policy_builder_new();
+	FILE *f = fmemopen((void *)yaml, strlen(yaml), "r");
+	struct err err = { "" };
+	struct policy *p = policy_builder_yaml(b, f, "permit.yaml", &err) ? NULL : policy_build(b, &err);
+
+	fclose(f);
+	policy_builder_free(b);
+	if (!p)
+		fail_msg("%s", err.text);
+	return p;
+}
+
+/* The canonical text of what is left of `permit`; or "error: …". To be freed. */
+static char *narrowed(const char *const *entries, size_t n)
+{
+	struct policy *from = load(permit), *p = NULL;
+	struct policy_builder *b = policy_builder_new();
+	struct err err = { "" };
+	char *text = NULL;
+	size_t len;
+
+	if (!policy_builder_narrow(b, from, entries, n, &err))
+		p = policy_build(b, &err);
+	policy_builder_free(b);
+	policy_free(from); /* nothing is borrowed from it */
+	if (p) {
+		FILE *out = open_memstream(&text, &len);
+
+		assert_int_equal(policy_print(p, out), 0);
+		fclose(out);
+	} else if (asprintf(&text, "error: %s", err.text) < 0) {
+		fail();
+	}
+	policy_free(p);
+	return text;
+}
+
+#define DENIALS \
+	"deny:\n" \
+	"  - api.test:80\n" \
+	"  - bad.wild.test\n" \
+	"  - 203.0.113.7/32\n"
+#define REST DENIALS "limits:\n  upload: 1MiB\n  names: 5\n"
+
+static void assert_narrowed(const char *entry, const char *want)
+{
+	char *text = narrowed(&entry, 1);
+
+	if (!strstr(text, want))
+		fail_msg("%s gives:\n%s\nand not:\n%s", entry, text, want);
+	if (strncmp(want, "error", 5) != 0 && !strstr(text, "upload: 1MiB"))
+		fail_msg("%s loses the limits:\n%s", entry, text);
+	if (strncmp(want, "error", 5) != 0 && !strstr(text, "bad.wild.test"))
+		fail_msg("%s loses the denials:\n%s", entry, text);
+	free(text);
+}
+
+static void permitted(void **state)
+{
+	(void)state;
+	assert_narrowed("api.test", "allow:\n  - api.test\ndeny");
+	assert_narrowed("api.test:443", "allow:\n  - api.test:443\ndeny");
+	assert_narrowed("API.test.", "allow:\n  - api.test\ndeny");
+	assert_narrowed("a.wild.test", "allow:\n  - a.wild.test\ndeny");
+	assert_narrowed("*.b.wild.test:80", "allow:\n  - \"*.b.wild.test:80\"\ndeny");
+	assert_narrowed("*.wild.test", "allow:\n  - \"*.wild.test\"\ndeny");
+	assert_narrowed(".zone.test:443", "allow:\n  - .zone.test:443\ndeny");
+	assert_narrowed("zone.test:443/tcp", "allow:\n  - zone.test:443/tcp\ndeny");
+	assert_narrowed("203.0.113.64/26:8443", "203.0.113.64/26");
+	assert_narrowed("203.0.113.1:8443", "203.0.113.1/32:8443");
+	assert_narrowed("203.0.113.7/32:8443", "203.0.113.7/32"); /* and denied, as there */
+	/* Ports that different rules give. */
+	assert_narrowed("both.test", "allow:\n  - both.test\ndeny");
+	/* What the rule has beside its name comes along. */
+	assert_narrowed("db.test:5432", "10.2.0.0/16");
+}
+
+static void refused(void **state)
+{
+	(void)state;
+	assert_narrowed("other.test", "error: \"other.test\" is not permitted");
+	assert_narrowed("wild.test", "error: \"wild.test\" is not permitted");
+	assert_narrowed(".wild.test", "error: \".wild.test\" is not permitted");
+	assert_narrowed("*.api.test", "error: \"*.api.test\" is not permitted");
+	assert_narrowed("*.test!", "error: \"*.test!\" is not permitted");
+	assert_narrowed("*!", "error: \"*!\" is not permitted");
+	assert_narrowed("notapi.test", "error: \"notapi.test\" is not permitted");
+	assert_narrowed("api.test:22", "error: \"api.test:22\": port 22 is not permitted");
+	assert_narrowed("api.test:443/tcp", "error: \"api.test:443/tcp\": port 443/tcp is not permitted");
+	assert_narrowed("zone.test", "error: \"zone.test\": port 80 is not permitted");
+	assert_narrowed("db.test:5434", "error: \"db.test:5434\": port 5434 is not permitted");
+	assert_narrowed("203.0.112.0/23:8443", "error: \"203.0.112.0/23:8443\" is not permitted");
+	assert_narrowed("203.0.113.0/24:443", "error: \"203.0.113.0/24:443\": port 443 is not permitted");
+	assert_narrowed("0.0.0.0/0:8443", "error: ");
+	assert_narrowed("api.test\nallow: x", "error: ");
+	assert_narrowed("", "error: ");
+}
+
+static void several_and_none(void **state)
+{
+	const char *const good[] = { "api.test", "x.wild.test" }, *const bad[] = { "api.test", "evil.test" };
+	char *text = narrowed(good, 2);
+
+	(void)state;
+	assert_non_null(strstr(text, "allow:\n  - api.test\n  - x.wild.test\n" REST));
+	free(text);
+	text = narrowed(bad, 2);
+	assert_string_equal(text, "error: \"evil.test\" is not permitted");
+	free(text);
+	text = narrowed(NULL, 0);
+	assert_non_null(strstr(text, "allow: []\n"));
+	assert_non_null(strstr(text, REST));
+	free(text);
+}
+
+static void labels_are_those_of_the_file(void **state)
+{
+	const char *const entries[] = { "sub.wild.test" };
+	struct policy *from = load(permit), *p;
+	struct policy_builder *b = policy_builder_new();
+	struct err err = { "" };
+	struct name name;
+	struct request request = { .proto = PROTO_TLS, .port = 443, .names = { [NAME_FROM_SNI] = &name } };
+	char label[POLICY_RULE_LABEL_MAX];
+	struct verdict v;
+
+	(void)state;
+	assert_int_equal(policy_builder_narrow(b, from, entries, 1, &err), 0);
+	policy_free(from);
+	p = policy_build(b, &err);
+	policy_builder_free(b);
+	assert_non_null(p);
+	assert_int_equal(name_canonical("sub.wild.test", 13, &name), 0);
+	v = match(p, &request);
+	assert_true(v.allow);
+	assert_string_equal(policy_rule_label(p, v.rule, label), "permit.yaml:4");
+	assert_int_equal(name_canonical("bad.wild.test", 13, &name), 0);
+	v = match(p, &request);
+	assert_false(v.allow);
+	assert_string_equal(policy_rule_label(p, v.rule, label), "permit.yaml:11");
+	policy_free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(permitted),
+		cmocka_unit_test(refused),
+		cmocka_unit_test(several_and_none),
+		cmocka_unit_test(labels_are_those_of_the_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

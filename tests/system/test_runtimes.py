@@ -114,6 +114,7 @@ def test_nothing_stays_behind(lab, images, kind):
     assert cgroups_named(name) == []
     assert mounts_below(folder) == []
     assert {path: os.path.exists(path) for path in before} == before
+    assert os.stat("/dev/null").st_uid == 0
     assert runtime.site.host.name not in lab.inet.run("ip", "-o", "link")
 
 

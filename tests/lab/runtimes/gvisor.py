@@ -11,10 +11,15 @@ from .oci import Oci
 from .runtime import write
 
 # Debian's runsc takes a network namespace with a /proc/sys/net/core/rmem_default for the machine's first one and refuses to use its
-# own stack there. Newer kernels have that file in each.
+# own stack there. Newer kernels have that file in each. And it gives its standard streams to "nobody": it gets a null device of its
+# own, so that the machine's keeps its owner.
 WRAPPER = """#!/bin/sh
-exec unshare --mount sh -c 'mount -t tmpfs tmpfs /proc/sys/net && exec "$@"' sh \\
-    runsc --platform=ptrace --network=sandbox --ignore-cgroups "$@"
+exec unshare --mount sh -c '
+mount -t tmpfs tmpfs /proc/sys/net && mknod -m 666 /proc/sys/net/null c 1 3 || exit
+[ "$(readlink /proc/$$/fd/0)" != /dev/null ] || exec </proc/sys/net/null
+[ "$(readlink /proc/$$/fd/1)" != /dev/null ] || exec >/proc/sys/net/null
+[ "$(readlink /proc/$$/fd/2)" != /dev/null ] || exec 2>/proc/sys/net/null
+exec "$@"' sh runsc --platform=ptrace --network=sandbox --ignore-cgroups "$@"
 """
 
 

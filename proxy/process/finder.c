@@ -13,6 +13,7 @@
 #include <seccomp.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/capability.h>
@@ -32,9 +33,10 @@
 
 struct finder {
 	int fd, proc_fd;
-	int diag_fd;		   /* of S; -1: S is attached, */
-	int home;		   /* this is our own network namespace, */
-	const struct place *place; /* and there S is */
+	int diag_fd;	    /* of S; -1: S is attached, */
+	int home;	    /* this is our own network namespace, */
+	struct place place; /* and there S is: in a process's directory of proc_fd, or none yet */
+	bool attached;
 	pid_t init;
 	uint32_t ifindex, seq;
 	struct procfs_memory memory;
@@ -104,10 +106,22 @@ static void go_home(const struct finder *f)
 		_exit(1);
 }
 
-/* Makes a network namespace to live in and looks at S once. As in enter(), without privileges as a member of S's user namespace. */
-static bool settle_beside(struct finder *f, bool *privileged)
+/* From now on S is looked for in our own /proc alone: another directory could be left through its "..". */
+static void forget_directory(struct finder *f, const struct place *given)
 {
-	int net = place_open(f->place, f->proc_fd);
+	char name[16];
+
+	f->place = *given;
+	snprintf(name, sizeof(name), "%d", (int)f->init);
+	snprintf(f->place.file, sizeof(f->place.file), "%s", PLACE_OF_PROCESS);
+	f->place.dir = f->init > 0 ? openat(f->proc_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	close(given->dir);
+}
+
+/* Makes a network namespace to live in and looks at S once. As in enter(), without privileges as a member of S's user namespace. */
+static bool settle_beside(struct finder *f, const struct place *given, bool *privileged)
+{
+	int net = place_open(given, f->proc_fd, NULL);
 	int user = net < 0 ? -1 : ioctl(net, NS_GET_USERNS);
 	bool ok;
 
@@ -123,6 +137,7 @@ static bool settle_beside(struct finder *f, bool *privileged)
 		close(net);
 	if (user >= 0)
 		close(user);
+	forget_directory(f, given);
 	return ok;
 }
 
@@ -201,15 +216,20 @@ int finder_request_ok(const struct finder_request *r)
 }
 
 /* A socket of S to ask: the one that is there, or a new one. -ENOENT: S is gone. */
-static int open_diag(const struct finder *f)
+static int open_diag(struct finder *f)
 {
-	int net, fd;
+	int net, fd, process;
 
-	if (!f->place)
+	if (!f->attached)
 		return f->diag_fd;
-	net = place_open(f->place, f->proc_fd);
+	net = place_open(&f->place, f->proc_fd, &process);
 	if (net < 0)
 		return net;
+	if (process >= 0) {
+		if (f->place.dir >= 0)
+			close(f->place.dir);
+		f->place.dir = process;
+	}
 	fd = setns(net, CLONE_NEWNET) < 0 ? -errno : 0;
 	close(net);
 	if (fd < 0)
@@ -224,15 +244,15 @@ static int find_inode(struct finder *f, const struct sockdiag_query *q, uint32_t
 	int fd = open_diag(f);
 	int r = fd < 0 ? fd : sockdiag_inode(fd, q, inode);
 
-	if (fd >= 0 && f->place)
+	if (fd >= 0 && f->attached)
 		close(fd);
 	return r;
 }
 
 static int find_process(struct finder *f, uint32_t inode, struct procfs_process *out)
 {
-	if (f->place)
-		return procfs_find_socket_in(f->proc_fd, f->init, f->place->ino, inode, &f->memory, out);
+	if (f->attached)
+		return procfs_find_socket_in(f->proc_fd, f->init, f->place.ino, inode, &f->memory, out);
 	return procfs_find_socket(f->proc_fd, f->init, inode, &f->memory, out);
 }
 
@@ -278,7 +298,7 @@ static void serve(struct finder *f)
 _Noreturn void finder_run(int fd, const struct finder_sandbox *s, pid_t parent)
 {
 	int keep[] = { fd, s->place ? s->place->dir : s->user, s->place ? -1 : s->net };
-	struct finder f = { .fd = fd, .init = s->init, .place = s->place, .diag_fd = -1 };
+	struct finder f = { .fd = fd, .init = s->init, .attached = s->place, .diag_fd = -1 };
 	bool privileged;
 
 	prctl(PR_SET_NAME, FINDER_NAME, 0, 0, 0);
@@ -287,9 +307,9 @@ _Noreturn void finder_run(int fd, const struct finder_sandbox *s, pid_t parent)
 	if (!die_with(parent) || !keep_only(keep, 3))
 		_exit(1);
 	f.proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (f.proc_fd < 0 || !(s->place ? settle_beside(&f, &privileged) : enter(&f, s, &privileged)) ||
+	if (f.proc_fd < 0 || !(s->place ? settle_beside(&f, s->place, &privileged) : enter(&f, s, &privileged)) ||
 	    !die_with(parent) || !give_up(privileged, s->place ? KEPT_ATTACHED : KEPT) || !die_with(parent) ||
-	    !filter_calls(s->place))
+	    !filter_calls(f.attached))
 		_exit(1);
 	serve(&f);
 	_exit(0);

@@ -23,19 +23,26 @@ static int take_if_same(const struct place *p, int fd)
 	return -ENOENT;
 }
 
-int place_open(const struct place *p, int proc_fd)
+int place_open(const struct place *p, int proc_fd, int *process)
 {
-	int fd = take_if_same(p, openat(p->dir, p->file, O_RDONLY | O_CLOEXEC));
+	int fd = take_if_same(p, openat(p->dir, p->file, O_RDONLY | O_CLOEXEC)), dir = -1;
 	struct procfs_scan scan;
 	char name[32];
 	pid_t pid;
 
+	if (process)
+		*process = -1;
 	if (fd >= 0)
 		return fd;
 	procfs_scan_begin(&scan, proc_fd);
 	while (fd < 0 && (pid = procfs_scan_next(&scan, p->ino)) > 0) {
-		snprintf(name, sizeof(name), "%d/ns/net", (int)pid);
-		fd = take_if_same(p, openat(proc_fd, name, O_RDONLY | O_CLOEXEC));
+		snprintf(name, sizeof(name), "%d", (int)pid);
+		dir = openat(proc_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		fd = take_if_same(p, openat(dir, PLACE_OF_PROCESS, O_RDONLY | O_CLOEXEC));
+		if (fd >= 0 && process)
+			*process = dir;
+		else if (dir >= 0)
+			close(dir);
 	}
 	procfs_scan_end(&scan);
 	return fd;
@@ -44,7 +51,7 @@ int place_open(const struct place *p, int proc_fd)
 bool place_exists(const struct place *p)
 {
 	int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int fd = proc_fd < 0 ? -1 : place_open(p, proc_fd);
+	int fd = proc_fd < 0 ? -1 : place_open(p, proc_fd, NULL);
 
 	if (fd >= 0)
 		close(fd);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who has capabilities over the gate. The gate's namespace is owned by one user
- * namespace N. Where S's owner is another one, below N, nothing in S has a say over
- * N. Where it is N itself (a container of root's without user namespaces; an
- * ordinary user's own sandbox), it depends on the processes in S. One that is in a user namespace below N
- * has none. Of the others, what counts is, for CAP_NET_ADMIN and CAP_SYS_ADMIN:
+ * namespace N: the host's, or for an ordinary user the sandbox's own. A process in S that is in a user namespace below N has none
+ * there, whatever it may do in S. Of the others (of a container of root's without user namespaces; of an
+ * ordinary user's sandbox; of root's, who has entered S), what counts is, for CAP_NET_ADMIN and CAP_SYS_ADMIN:
  *
  *   permitted set   it has it, or can raise it at any time
  *   bounding set    it can gain it by executing a set-uid program, one with file capabilities, or as root any; but
@@ -178,9 +177,7 @@ static int judge(struct vet *v, struct err *err)
 		note(v, ATTACH_NOTE_VSOCK);
 		close(vsock);
 	}
-	if (!v->same_owner)
-		return 0;
-	if (!v->anybody)
+	if (!v->anybody && v->same_owner)
 		note(v, ATTACH_NOTE_EMPTY);
 	if (!v->dangerous)
 		return 0;

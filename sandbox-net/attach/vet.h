@@ -10,7 +10,7 @@ struct target;
 
 /*
  * Refuses S when it has a network already; and, unless the risk is among `risks` (bits of enum attach_risk), when a process in
- * it could get at the gate: S then belongs to the user namespace that the gate will belong to, and CAP_NET_ADMIN there is
+ * it could get at the gate: one with CAP_NET_ADMIN in the user namespace that the gate will belong to, which is
  * enough to make links and change rules in the gate's namespace. *notes gets what is worth knowing (bits of enum attach_note).
  * Returns 0 or -1.
  */

@@ -98,6 +98,31 @@ def test_which_process(lab, who):
         assert record["cmdline"][:2] == ["/usr/bin/python3", "-c"]
 
 
+def test_first_process_is_gone(lab, who):
+    """The sandbox lives on with another process, and is found through that one."""
+    with attached(lab, ["ok.test"], user=who) as box:
+        script = lab.script("""
+            show(pid=os.getpid())
+            sys.stdin.readline()
+            show(end=ending(sys.argv[1], 9))
+            sys.stdin.readline()
+        """, v4("web"))
+        with subprocess.Popen(box.sandbox.command(script, lab.workspace()), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              env=lab.environment()) as other:
+            try:
+                pid = json.loads(other.stdout.readline())["pid"]
+                box.sandbox.close()
+                other.stdin.write(b"\n")
+                other.stdin.flush()
+                assert json.loads(other.stdout.readline()) == {"end": "reset"}
+                wait_for(lambda: box.records("process"), "the record of the process")
+                assert [r["host_pid"] for r in box.records("process")] == [pid]
+                assert not box.records("end")
+            finally:
+                other.kill()
+        assert box.gate.finish().records[-1]["ended"] == "sandbox_gone"
+
+
 def test_netns_path(lab):
     """By a path, which may be there before any process is."""
     name = f"lab-{os.getpid()}-{time.monotonic_ns()}"
@@ -232,6 +257,34 @@ def test_twice(lab, who):
         assert box.links() == ["lo", "eth0"]
 
 
+def test_at_once(lab, who):
+    """Two attempts at the same sandbox: one of them has it, and the other leaves nothing."""
+    with Sandbox(lab, who) as sandbox, Gate(lab, ["--allow", "ok.test"], who) as gate:
+        command = [lab.programs() + "/sandbox-net", "attach", "--job", gate.job, "--pid", str(sandbox.pid), *RISK]
+        both = [subprocess.Popen(lab.host.command([*command, "--name", name], who), stderr=subprocess.PIPE,
+                                 env=lab.environment(None, who) | runtime(lab, who)) for name in ("one", "two")]
+        said = [attach.communicate(timeout=60)[1] for attach in both]
+        assert sorted(attach.returncode for attach in both) == [0, FAILED], said
+        wait_for(lambda: len(gate.running.processes()) == 4, "the end of the other's session")
+        assert sandbox.run(["curl", "-sS", "http://ok.test/hello"]).stdout == "hello from ok.test\n"
+
+
+def test_many(lab):
+    """More callers at a time than have a place in the keeper."""
+    with contextlib.ExitStack() as stack:
+        boxes = [stack.enter_context(Sandbox(lab)) for _ in range(20)]
+        gate = stack.enter_context(Gate(lab))
+        command = [lab.programs() + "/sandbox-net", "attach", "--job", gate.job, "--pid"]
+        calls = [subprocess.Popen(lab.host.command([*command, str(box.pid)]), stderr=subprocess.PIPE, env=lab.environment()) for box in boxes]
+        said = [attach.communicate(timeout=120)[1] for attach in calls]
+        assert [attach.returncode for attach in calls] == [0] * 20, said
+        assert len([entry for entry in listed(lab) if entry["job"] == gate.job]) == 20
+        assert sandbox_net(lab, ["detach", "--job", gate.job]).returncode == 0
+        result = gate.finish()
+        assert result.rc == 0 and len(result.of("end", ended="detached")) == 20
+        left_with_lo(*boxes)
+
+
 def test_process_that_is_gone(lab):
     with Sandbox(lab) as sandbox, Gate(lab) as gate:
         sandbox.close()
@@ -262,6 +315,19 @@ def test_risk(lab, wrap, found):
         (start,) = gate.records()
         assert start.get("accepted") == (["net-admin"] if found else None)
         assert any("CAP_NET_ADMIN" in note for note in start.get("notes", [])) == found
+
+
+def test_risk_of_a_process_from_outside(lab):
+    """Root of the host in a sandbox whose own root has no say over the gate."""
+    with Sandbox(lab) as sandbox, Gate(lab) as gate:
+        enter = ["nsenter", f"--net=/proc/{sandbox.pid}/ns/net", "sh", "-c", "echo ready; exec sleep infinity"]
+        with subprocess.Popen(lab.host.command(enter), stdout=subprocess.PIPE) as visitor:
+            try:
+                assert visitor.stdout.readline() == b"ready\n"
+                assert f"process {visitor.pid} in it has, or can gain, CAP_NET_ADMIN" in refused(lab, gate, sandbox)
+            finally:
+                visitor.kill()
+        assert gate.attach(sandbox).returncode == 0
 
 
 def test_risk_of_a_user(lab):

@@ -14,6 +14,7 @@ import subprocess
 import pytest
 
 from lab import wait_for
+from lab.attached import attached
 
 # Numbers that are the same on every architecture are few.
 CALLS = {"x86_64": {"openat": 257, "execve": 59, "socket": 41, "kill": 62, "ptrace": 101, "setns": 308, "mount": 165, "clone": 56,
@@ -103,6 +104,32 @@ def test_what_the_finder_holds(job, who):
     assert os.readlink(f"/proc/{finder}/ns/net") != os.readlink("/proc/self/ns/net")
     if who:
         assert os.readlink(f"/proc/{finder}/ns/user") != os.readlink("/proc/self/ns/user")
+
+
+def test_what_the_finder_of_an_attached_sandbox_holds(lab, who):
+    """/proc, a process's directory in it, the way home, and one socket: nothing of the sandbox."""
+    with attached(lab, user=who) as box:
+        finder = roles(box.gate.running)["finder"]
+        held = descriptors(finder)
+        assert sorted(re.sub(r":\[.*", "", path) for path in held.values()) == [*["/dev/null"] * 3, "/proc", f"/proc/{box.sandbox.pid}", "net", "socket"]
+        assert os.readlink(f"/proc/{finder}/ns/net") in held.values()
+        assert os.readlink(f"/proc/{finder}/ns/net") not in (f"net:[{box.sandbox.netns}]", os.readlink(f"/proc/{box.gate.running.process.pid}/ns/net"))
+        values = status(finder)
+        assert (values["Seccomp"], values["NoNewPrivs"]) == ("2", "1")
+        assert int(values["CapEff"], 16) == int(values["CapPrm"], 16) == FINDER_CAPABILITIES | 1 << 21  # and SYS_ADMIN
+        if not who:
+            assert values["Uid"].split() == ["65534"] * 4
+
+
+@pytest.mark.parametrize("attempt", [("setns", 0, 0), ("setns", 0, 0x20000), ("socket", socket.AF_INET, socket.SOCK_STREAM, 0),
+                                     ("socket", socket.AF_NETLINK, socket.SOCK_RAW, 0), ("mount", "none", "/mnt", "tmpfs", 0, 0),
+                                     ("ptrace", 16, 1, 0, 0), ("openat", AT_FDCWD, "/1/x", os.O_WRONLY | os.O_CREAT, 0o600)],
+                         ids=["setns", "mount-namespace", "inet", "route", "mount", "ptrace", "create"])
+def test_deadly_for_the_finder_of_an_attached_sandbox(lab, inject, attempt):
+    with attached(lab, ["ok.test"]) as box:
+        assert inject(roles(box.gate.running)["finder"], *attempt) == "SIGSYS"
+        wait_for(lambda: "netgate-finder" not in box.gate.running.processes().values(), "the finder's end")
+        assert box.finish().rc == 0
 
 
 def test_refused_paths(job, inject):

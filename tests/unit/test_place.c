@@ -78,7 +78,7 @@ static struct place place_of(pid_t pid)
 
 static bool opens(const struct place *p)
 {
-	int fd = place_open(p, proc_fd);
+	int fd = place_open(p, proc_fd, NULL);
 	struct stat st;
 
 	if (fd < 0) {
@@ -110,10 +110,12 @@ static void through_another_process(void **state)
 {
 	pid_t first = start(true), second;
 	struct place p = place_of(first);
-	int net = place_open(&p, proc_fd);
+	int process;
+	int net = place_open(&p, proc_fd, &process);
 	int own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 
 	(void)state;
+	assert_int_equal(process, -1);
 	if (setns(net, CLONE_NEWNET))
 		skip();
 	second = start(false);
@@ -121,6 +123,12 @@ static void through_another_process(void **state)
 	close(net);
 	close(own);
 	end(first);
+	assert_true(opens(&p));
+	net = place_open(&p, proc_fd, &process);
+	assert_true(net >= 0 && process >= 0);
+	close(net);
+	close(p.dir);
+	p.dir = process;
 	assert_true(opens(&p));
 	end(second);
 	assert_false(opens(&p));

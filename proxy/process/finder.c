@@ -168,15 +168,16 @@ static bool give_up(bool privileged, int capabilities)
 /* The one socket of another network namespace, the way there and back, and what tells that it is the right one. */
 static int allow_visits(scmp_filter_ctx ctx)
 {
-	int r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(setns), 1, SCMP_A1(SCMP_CMP_EQ, CLONE_NEWNET));
+	int r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(setns), 1, SCMP_A1(SCMP_CMP_EQ, CLONE_NEWNET, 0));
 
 	if (r == 0)
-		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socket), 2, SCMP_A0(SCMP_CMP_EQ, AF_NETLINK),
-				     SCMP_A2(SCMP_CMP_EQ, NETLINK_SOCK_DIAG));
+		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socket), 2, SCMP_A0(SCMP_CMP_EQ, AF_NETLINK, 0),
+				     SCMP_A2(SCMP_CMP_EQ, NETLINK_SOCK_DIAG, 0));
 	if (r == 0)
 		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(fstat), 0);
 	if (r == 0)
-		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(newfstatat), 1, SCMP_A3(SCMP_CMP_EQ, AT_EMPTY_PATH));
+		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(newfstatat), 1,
+				     SCMP_A3(SCMP_CMP_EQ, AT_EMPTY_PATH, 0));
 	return r;
 }
 

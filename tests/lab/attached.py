@@ -82,10 +82,21 @@ class Sandbox:
         self.process.stdout.close()
 
 
+def _sweep():
+    """Removes what gates of labs that were killed have left in root's directory of sockets."""
+    folder = "/run/netgate"
+    for name in os.listdir(folder) if os.path.isdir(folder) else ():
+        owner = name.split("-")[1] if name.startswith("lab-") else ""
+        if owner.isdigit() and not os.path.exists(f"/proc/{owner}"):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(folder, name))
+
+
 class Gate:
     """A netgate that waits; as `running` (lab.Running) what lab.start() returns."""
 
     def __init__(self, lab, args=(), user=None, job=None, log=True, env=None):
+        _sweep()
         self.lab, self.user = lab, user
         self.job = job or f"lab-{os.getpid()}-{next(_numbers)}"
         read, write = os.pipe()
@@ -105,6 +116,9 @@ class Gate:
 
     def __exit__(self, *_):
         self.running.kill()
+        for path in (self.path, self.path.removesuffix(".sock") + ".lock"):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
 
     def attach(self, sandbox, *args):
         """Runs `sandbox-net attach` for this job; returns subprocess's result."""

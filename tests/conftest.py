@@ -2,12 +2,20 @@
 """For tests of whole programs: one lab for the whole run; each test begins with empty memories of the lab's servers."""
 
 import os
+import platform
+import signal
+import subprocess
 
 import pytest
 
 from lab import Lab, Result
 from lab.runtimes import KINDS, Images, Pool
 
+# Numbers of system calls, for inject(): hardly any is the same on every architecture.
+CALLS = {"x86_64": {"openat": 257, "execve": 59, "socket": 41, "kill": 62, "ptrace": 101, "setns": 308, "mount": 165, "clone": 56,
+                    "sendto": 44, "write": 1, "setuid": 105},
+         "aarch64": {"openat": 56, "execve": 221, "socket": 198, "kill": 129, "ptrace": 117, "setns": 268, "mount": 40, "clone": 220,
+                     "sendto": 206, "write": 64, "setuid": 146}}[platform.machine()]
 SHOWN = 8000  # characters of a failed test's last run
 
 
@@ -45,6 +53,24 @@ def runtimes(whole_lab, images):
 def runtime(request, lab, runtimes):
     """Runs a test with each of the runtimes."""
     return runtimes[request.param]
+
+
+@pytest.fixture(scope="session")
+def inject(whole_lab):
+    """inject(pid, call, *args): what the process gets for this system call, made by inject.c, or "SIGSYS" when that was its end."""
+    program = os.path.join(whole_lab.folder, "inject")
+    subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-D_GNU_SOURCE", "-O1", "-o", program,
+                    os.path.join(os.path.dirname(__file__), "system", "inject.c")], check=True)
+
+    def run(pid, call, *args):
+        words = [str(arg) if isinstance(arg, int) else "@" + (arg.encode() if isinstance(arg, str) else arg).hex() for arg in args]
+        done = subprocess.run([program, str(pid), str(CALLS[call]), *words],
+                              capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done
+        word, number = done.stdout.split()
+        return int(number) if word == "result" else signal.Signals(int(number)).name
+
+    return run
 
 
 @pytest.hookimpl(hookwrapper=True)

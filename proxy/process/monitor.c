@@ -178,6 +178,15 @@ static void command_ended(struct run *r, int status)
 		r->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+/* Parts of it are names of files: one that holds a line feed or an escape sequence must not speak as netgate. */
+static void make_printable(char text[static REPORT_TEXT_MAX])
+{
+	text[REPORT_TEXT_MAX - 1] = '\0';
+	for (char *c = text; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
+}
+
 /* Takes one report. False when there was none. */
 static bool on_report(struct run *r)
 {
@@ -197,7 +206,7 @@ static bool on_report(struct run *r)
 		r->m->report_fd = -1;
 		return false;
 	}
-	msg.text[sizeof(msg.text) - 1] = '\0';
+	make_printable(msg.text);
 	if (msg.type == REPORT_SANDBOX && n_fds == REPORT_FDS)
 		monitor_start_finder(r, &(struct finder_sandbox){
 						.init = msg.value, .user = fds[REPORT_USER], .net = fds[REPORT_NET] });
@@ -225,6 +234,7 @@ static bool on_report(struct run *r)
 	case REPORT_FAILED:
 		reap_proxy(r);
 		monitor_fail(r, "%s", msg.text);
+		end_sandbox(r);
 		break;
 	case REPORT_EXEC:
 		monitor_fail(r, "%s", msg.text);
@@ -243,42 +253,67 @@ static bool on_report(struct run *r)
 
 /* ---- the proxy's requests ---- */
 
-/* Text of the proxy's goes to the terminal only if it is what it should be. */
-static void take_head(struct monitor *m, const char head[static REPORT_HEAD_MAX])
+/* It comes once. Text of the proxy's goes to the terminal only if it is what it should be. */
+static bool take_head(struct monitor *m, const char head[static REPORT_HEAD_MAX])
 {
 	size_t n = strspn(head, "0123456789abcdef");
 
-	if (n == 64 && head[n] == '\0')
-		memcpy(m->head, head, n + 1);
+	if (m->head[0] || n != 64 || head[n] != '\0')
+		return false;
+	memcpy(m->head, head, n + 1);
+	return true;
+}
+
+static void read_counters(const struct run *r, int nft_fd)
+{
+	struct monitor_msg answer = { .type = MONITOR_COUNTED };
+
+	answer.failed = counters_read(nft_fd, answer.packets, answer.bytes) < 0;
+	(void)fdpass_send(r->m->proxy_fd, &answer, sizeof(answer), NULL, 0);
+}
+
+/* Does what the proxy asks for. False for what it may not send: it is not the program any more that was started. */
+static bool obey(struct run *r, const struct monitor_msg *msg, int nft_fd)
+{
+	switch (msg->type) {
+	case MONITOR_COUNTERS:
+		if (nft_fd < 0)
+			return false;
+		read_counters(r, nft_fd);
+		return true;
+	case MONITOR_ENDED:
+		return nft_fd < 0 && take_head(r->m, msg->head);
+	case MONITOR_LINK_GONE:
+		if (nft_fd >= 0 || !r->m->attached)
+			return false;
+		attached_link_gone(r);
+		return true;
+	default:
+		return false;
+	}
 }
 
 static void on_proxy(struct run *r)
 {
-	struct monitor_msg msg, answer = { .type = MONITOR_COUNTED };
+	struct monitor_msg msg;
 	int nft_fd = -1;
 	size_t n_fds = 0;
 	ssize_t n = fdpass_recv(r->m->proxy_fd, &msg, sizeof(msg), &nft_fd, 1, &n_fds);
+	bool ok;
 
 	if (n == -EAGAIN || n == -EINTR)
 		return;
-	if (n == sizeof(msg) && msg.type == MONITOR_ENDED && n_fds == 0) {
-		take_head(r->m, msg.head);
-		return;
-	}
-	if (n == sizeof(msg) && msg.type == MONITOR_LINK_GONE && n_fds == 0 && r->m->attached) {
-		attached_link_gone(r);
-		return;
-	}
-	if (n == sizeof(msg) && msg.type == MONITOR_COUNTERS && n_fds == 1) {
-		answer.failed = counters_read(nft_fd, answer.packets, answer.bytes) < 0;
+	ok = n == sizeof(msg) && obey(r, &msg, n_fds ? nft_fd : -1);
+	if (n_fds > 0)
 		close(nft_fd);
-		if (fdpass_send(r->m->proxy_fd, &answer, sizeof(answer), NULL, 0) == 0)
-			return;
-	} else if (n_fds > 0) {
-		close(nft_fd);
+	if (ok)
+		return;
+	/* The end of the stream, or its reset, is its exit, which SIGCHLD tells. */
+	if (n > 0 || n == -EMSGSIZE || n == -EPROTO) {
+		monitor_fail(r, "the proxy sent a message that it may not send, and is ended");
+		if (r->m->proxy)
+			kill(r->m->proxy, SIGKILL);
 	}
-	if (n > 0)
-		monitor_fail(r, "the proxy sent a message that it may not send");
 	close(r->m->proxy_fd);
 	r->m->proxy_fd = -1;
 }

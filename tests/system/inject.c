@@ -2,9 +2,10 @@
 /*
  * Makes one system call in the name of another process, as an attacker would who has taken it over:
  *
- *   inject PID NUMBER [ARG|@TEXT]...
+ *   inject PID NUMBER [ARG|@HEX]...
  *
- * The process must be waiting in a system call: the instruction that made it is used again. A TEXT is put on its stack.
+ * The process must be waiting in a system call: the instruction that made it is used again. The bytes that HEX stands
+ * for, with a NUL behind them, are put on its stack.
  * Prints "result N" (negative: -errno), or "signal N" when the process died of it, and lets it go on where it was.
  */
 #include <elf.h>
@@ -18,9 +19,9 @@
 #include <sys/user.h>
 #include <sys/wait.h>
 
-#define ARGS_MAX 6
-#define TEXT_MAX 256
-#define BELOW	 8192 /* the stack: below what the process itself uses */
+#define ARGS_MAX  6
+#define BYTES_MAX 512
+#define BELOW	  8192 /* the stack: below what the process itself uses */
 
 #if defined(__x86_64__)
 #define CALL_LEN   2
@@ -62,22 +63,18 @@ static void die(const char *what)
 	exit(1);
 }
 
-static void registers(pid_t pid, enum __ptrace_request request, struct user_regs_struct *r)
+static void put_bytes(pid_t pid, unsigned long at, const char *hex)
 {
-	struct iovec iov = { r, sizeof(*r) };
-
-	if (ptrace(request, pid, NT_PRSTATUS, &iov) < 0)
-		die("ptrace, registers");
-}
-
-static void put_text(pid_t pid, unsigned long at, const char *text)
-{
-	char padded[TEXT_MAX] = "";
+	unsigned char bytes[BYTES_MAX] = { 0 };
 	unsigned long word;
 
-	snprintf(padded, sizeof(padded), "%s", text);
-	for (size_t i = 0; i < sizeof(padded); i += sizeof(word)) {
-		memcpy(&word, padded + i, sizeof(word));
+	for (size_t i = 0; i < BYTES_MAX - 1 && hex[2 * i] && hex[2 * i + 1]; i++) {
+		const char digits[] = { hex[2 * i], hex[2 * i + 1], '\0' };
+
+		bytes[i] = (unsigned char)strtoul(digits, NULL, 16);
+	}
+	for (size_t i = 0; i < sizeof(bytes); i += sizeof(word)) {
+		memcpy(&word, bytes + i, sizeof(word));
 		if (ptrace(PTRACE_POKEDATA, pid, at + i, word) < 0)
 			die("ptrace, stack");
 	}
@@ -95,6 +92,17 @@ static void wait_for_stop(pid_t pid)
 	printf("%s %d\n", WIFSIGNALED(status) ? "signal" : "exit",
 	       WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 	exit(0);
+}
+
+static void registers(pid_t pid, enum __ptrace_request request, struct user_regs_struct *r)
+{
+	struct iovec iov = { r, sizeof(*r) };
+
+	if (ptrace(request, pid, NT_PRSTATUS, &iov) == 0)
+		return;
+	if (errno == ESRCH)
+		wait_for_stop(pid); /* somebody has killed it meanwhile */
+	die("ptrace, registers");
 }
 
 int main(int argc, char **argv)
@@ -120,8 +128,8 @@ int main(int argc, char **argv)
 	for (int i = 3; i < argc; i++) {
 		args[i - 3] = strtoul(argv[i], NULL, 0);
 		if (argv[i][0] == '@') {
-			args[i - 3] = ((SP(&saved) - BELOW) & ~15ul) - (unsigned long)i * TEXT_MAX;
-			put_text(pid, args[i - 3], argv[i] + 1);
+			args[i - 3] = ((SP(&saved) - BELOW) & ~15ul) - (unsigned long)i * BYTES_MAX;
+			put_bytes(pid, args[i - 3], argv[i] + 1);
 		}
 	}
 	set_call(&regs, strtoul(argv[2], NULL, 0), args);

@@ -5,7 +5,6 @@ tests/unit/test_isolation.c has the whole table for the proxy; here is that a jo
 """
 
 import os
-import platform
 import re
 import signal
 import socket
@@ -16,31 +15,9 @@ import pytest
 from lab import wait_for
 from lab.attached import attached
 
-# Numbers that are the same on every architecture are few.
-CALLS = {"x86_64": {"openat": 257, "execve": 59, "socket": 41, "kill": 62, "ptrace": 101, "setns": 308, "mount": 165, "clone": 56,
-                    "sendto": 44, "write": 1, "setuid": 105},
-         "aarch64": {"openat": 56, "execve": 221, "socket": 198, "kill": 129, "ptrace": 117, "setns": 268, "mount": 40, "clone": 220,
-                     "sendto": 206, "write": 64, "setuid": 146}}[platform.machine()]
 AT_FDCWD = -100
 EACCES = 13
 FINDER_CAPABILITIES = 1 << 19 | 1 << 2  # SYS_PTRACE, DAC_READ_SEARCH
-
-
-@pytest.fixture(scope="module")
-def inject(whole_lab):
-    """inject(pid, call, *args): what the process gets for this system call, or "SIGSYS" when that was its end."""
-    program = os.path.join(whole_lab.folder, "inject")
-    subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-D_GNU_SOURCE", "-O1", "-o", program,
-                    os.path.join(os.path.dirname(__file__), "inject.c")], check=True)
-
-    def run(pid, call, *args):
-        done = subprocess.run([program, str(pid), str(CALLS[call]), *["@" + arg if isinstance(arg, str) else str(arg) for arg in args]],
-                              capture_output=True, text=True, timeout=60)
-        assert done.returncode == 0, done
-        word, number = done.stdout.split()
-        return int(number) if word == "result" else signal.Signals(int(number)).name
-
-    return run
 
 
 def roles(running):

@@ -116,15 +116,20 @@ enum step http_refuse_unread(struct conn *c, enum reason reason)
 	return http_refuse(c, &seen, reason);
 }
 
-/* True when `in` may hold a whole head: looks at each byte once, however slowly they come. */
-static bool head_may_end(struct conn *c)
+/*
+ * True when `in` may hold a whole head, or for the first time a first line: what is no HTTP shows there, and its client
+ * may send no head ever. Looks at each byte once, however slowly they come.
+ */
+static bool head_may_tell(struct conn *c)
 {
 	const uint8_t *p = bytes_data(&c->in);
 	size_t len = bytes_len(&c->in);
 	size_t from = c->http->scanned > 3 ? c->http->scanned - 3 : 0;
+	bool line = !c->http->line_read && memchr(p + c->http->scanned, '\n', len - c->http->scanned);
 
 	c->http->scanned = len;
-	return len >= HTTP1_HEAD_MAX || memmem(p + from, len - from, "\n\r\n", 3) ||
+	c->http->line_read |= line;
+	return line || len >= HTTP1_HEAD_MAX || memmem(p + from, len - from, "\n\r\n", 3) ||
 	       memmem(p + from, len - from, "\n\n", 2);
 }
 
@@ -147,6 +152,7 @@ static enum step forward(struct conn *c, const struct http1_head *head)
 	http1_body_begin(&h->req, head);
 	bytes_consume(&c->in, head->len);
 	h->scanned = 0;
+	h->line_read = false;
 	h->phase = PHASE_EXCHANGE;
 	conn_deadline(c, c->env->budget.idle_us);
 	return STEP_AGAIN;
@@ -320,7 +326,7 @@ static enum step head_step(struct conn *c)
 			return conn_drain(c);
 	}
 	for (;;) {
-		if (c->http->scanned < bytes_len(&c->in) && head_may_end(c)) {
+		if (c->http->scanned < bytes_len(&c->in) && head_may_tell(c)) {
 			switch (http1_request(bytes_data(&c->in), bytes_len(&c->in), head, &error)) {
 			case PARSE_OK:
 				return judge(c, head);

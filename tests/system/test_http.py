@@ -215,6 +215,8 @@ MALFORMED = {
     "odd coding": b"POST / HTTP/1.1\r\nHost: ok.test\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
     "space before colon": b"GET / HTTP/1.1\r\nHost : ok.test\r\n\r\n",
     "folded header": b"GET / HTTP/1.1\r\nHost: ok.test\r\nX: a\r\n b\r\n\r\n",
+    "first line of another protocol": b"PROXY TCP4 10.200.0.2 203.0.114.80 1 80\r\n",
+    "no version": b"GET /\r\n",
     "bare LF": b"GET / HTTP/1.1\nHost: ok.test\n\n",
     "bare CR": b"GET / HTTP/1.1\r\nHost: ok.test\r\nX: a\rb\r\n\r\n",
     "NUL": b"GET / HTTP/1.1\r\nHost: ok.test\r\nX: a\0b\r\n\r\n",

@@ -143,6 +143,36 @@ $(FUZZ_NAMES:%=run-%): run-%: $(BUILD)/fuzz/%
 	$(Q)$< -max_total_time=$(FUZZ_SECONDS) -timeout=10 -verbosity=0 -artifact_prefix=$(BUILD)/fuzz/$*- \
 		$(BUILD)/corpus/$* tests/fuzz/corpus/$*
 
+# Which branches of the parsers and of the policy the unit tests, the scenarios and the fuzz corpora reach, by clang's own
+# counters. Only programs that link some of those sources are built.
+COV       := -O0 -g -fprofile-instr-generate -fcoverage-mapping
+COV_OF    := rules proxy/wire
+COV_UNIT  := $(shell grep -lE '^ \* links:.*(rules|proxy/wire)/' $(UNIT_SRC))
+COV_FUZZ  := $(filter-out tests/fuzz/fuzz_conn.c,$(shell grep -lE '^ \* links:.*(rules|proxy/wire)/' $(FUZZ_SRC)))
+COV_BINS  := $(patsubst tests/%.c,$(BUILD)/cov/bin/%,$(COV_UNIT) $(COV_FUZZ)) $(BUILD)/cov/bin/scenarios $(BUILD)/cov/bin/fuzz/fuzz_conn
+
+$(BUILD)/cov/%.o: %.c | $(BUILD)/headers
+	@mkdir -p $(@D)
+	@echo "  CC(cov) $<"
+	$(Q)$(CLANG) $(CPPFLAGS_ALL) $(COV) $(if $(filter tests/fuzz/%,$<),-fsanitize=fuzzer-no-link) -MMD -MP -c -o $@ $<
+
+define cov_rule
+$(patsubst tests/%.c,$(BUILD)/cov/bin/%,$(1)): $(call objects,cov,$(1) $(call links,$(1)))
+endef
+$(foreach t,$(COV_UNIT) $(COV_FUZZ),$(eval $(call cov_rule,$(t))))
+$(BUILD)/cov/bin/scenarios: $(call objects,cov,tests/scenario/scenarios.c $(WORLD_SRC))
+$(BUILD)/cov/bin/fuzz/fuzz_conn: $(call objects,cov,tests/fuzz/fuzz_conn.c $(WORLD_SRC))
+$(BUILD)/cov/bin/scenarios $(BUILD)/cov/bin/fuzz/fuzz_conn: WRAP := $(addprefix -Wl$(,)--wrap=,$(WRAPPED))
+
+$(COV_BINS):
+	@mkdir -p $(@D)
+	@echo "  LD(cov) $@"
+	$(Q)$(CLANG) $(COV) $(WRAP) $(if $(findstring /fuzz/,$@),-fsanitize=fuzzer) -Wl,--as-needed -o $@ $^ $(TEST_LIBS)
+
+.PHONY: cov
+cov: $(COV_BINS) ## branches of rules/ and proxy/wire/ that the tests reach; the others in build/cov/unreached
+	$(Q)CLANG=$(CLANG) $(PYTHON) -B tests/cov.py $(BUILD)/cov $(COV_OF) -- $(COV_BINS)
+
 # The style and layer checks: target `lint`.
 -include tests/lint/*.mk
 
@@ -208,4 +238,4 @@ clean: ## remove build/
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile tests/lint/*.mk | expand -t 16
 
--include $(shell find $(BUILD)/obj $(BUILD)/san $(BUILD)/fuzz -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD)/obj $(BUILD)/san $(BUILD)/fuzz $(BUILD)/cov -name '*.d' 2>/dev/null)

@@ -429,6 +429,8 @@ static void ptr_addresses(void **state)
 		"x.0.18.198.in-addr.arpa",
 		"7.0.18.198.in-addr.arpa.test",
 		"7.0.18.198.in-addrs.arpa",
+		"7.0.18.198.in-addx.arpa",
+		"7.0.18.198.in-addr.arpb",
 		"7.0.18.198.in-addr",
 		"7.0.18.198.ip6.arpa",
 		"in-addr.arpa",
@@ -438,6 +440,8 @@ static void ptr_addresses(void **state)
 		"1.0.0." NIBBLES,
 		"1.0.0.0.0." NIBBLES,
 		"g.0.0.0." NIBBLES,
+		"-.0.0.0." NIBBLES,
+		"@.0.0.0." NIBBLES,
 		"10.0.0.0." NIBBLES,
 		"1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.8.b.d.0.1.0.0.2.in-addr.arpa",
 	};

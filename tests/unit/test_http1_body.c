@@ -231,6 +231,7 @@ static void no_data_before_the_line_ends(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(line) - 1; i++) {
 		assert_int_equal(b.left, 0);
+		http1_body_skip(&b, 0);
 		assert_int_equal(feed(&b, line + i, 1, &taken), PARSE_MORE);
 	}
 	assert_int_equal(b.left, 0x1f4);

@@ -25,6 +25,7 @@ static void good_responses(void **state)
 		bool keep_alive;
 	} cases[] = {
 		{ "HTTP/1.1 200 OK\r\n\r\n", "GET", 200, HTTP1_BODY_UNTIL_CLOSE, 0, false },
+		{ "HTTP/1.1 200 OK\r\nExpect: 100-continue\r\n\r\n", "GET", 200, HTTP1_BODY_UNTIL_CLOSE, 0, false },
 		{ "HTTP/1.1 200\r\n\r\n", "GET", 200, HTTP1_BODY_UNTIL_CLOSE, 0, false },
 		{ "HTTP/1.1 200 \r\n\r\n", "GET", 200, HTTP1_BODY_UNTIL_CLOSE, 0, false },
 		{ "HTTP/1.1 404 Nicht da: \xc3\xa4\t!\r\n\r\n", "GET", 404, HTTP1_BODY_UNTIL_CLOSE, 0, false },
@@ -72,6 +73,7 @@ static void good_responses(void **state)
 		assert_int_equal(head.keep_alive, cases[i].keep_alive);
 		assert_int_equal(head.method.len, 0);
 		assert_false(head.has_host);
+		assert_false(head.expect_continue);
 	}
 }
 

@@ -708,6 +708,9 @@ static void hints(void **state)
 		{ "_http._tcp.x.test", NULL, 0, PROTO_DNS, "" },
 		{ "1.0.0.10.in-addr.arpa", NULL, 0, PROTO_DNS, "" },
 		{ "bad.test", NULL, 443, PROTO_TLS, "" },
+		{ "x.test", NULL, 0, PROTO_ANY, "" },
+		{ NULL, "51.15.0.7", 0, PROTO_ANY, "" },
+		{ NULL, "51.15.0.7", 443, PROTO_DNS, "" },
 		{ "ok.test", NULL, 443, PROTO_TLS, "" },
 	};
 	struct policy *p = POLICY("+ok.test", "+ssh.test:22", "-bad.test", "+51.15.0.8:22");

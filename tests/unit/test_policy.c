@@ -463,6 +463,29 @@ static void warnings_of_useless_rules(void **state)
 	assert_warnings(POLICY("+8.8.0.0/16:443", "+8.8.8.0/24:443", "+8.8.8.0/24:22", "-8.8.8.8", "+8.8.8.8:22"), 2,
 			"--allow 8.8.8.0/24:443: never needed: --allow 8.8.0.0/16:443 covers it\n"
 			"--allow 8.8.8.8/32:22: never used: --deny 8.8.8.8/32 denies all of it\n");
+	assert_warnings(POLICY("+b.a.test", "-b.a.test", "-*.a.test"), 2,
+			"--allow b.a.test: never used: --deny b.a.test denies all of it\n"
+			"--deny b.a.test: never needed: --deny *.a.test covers it\n");
+}
+
+/* Of two rules for one name, one is too much only when the other has all its addresses, too. */
+static void warnings_of_rules_with_addresses(void **state)
+{
+#define RULE(addresses) "  - {host: a.test, addresses: [" addresses "]}\n"
+#define HEAD		"version: 1\nallow:\n"
+#define OPENS(line) \
+	"p.yaml:" line ": a.test: opens 10.1.0.0/16, which is in 10.0.0.0/8 (private-use); netgate will dial it\n"
+	(void)state;
+	assert_warnings(POLICY(HEAD RULE("10.1.0.0/16") RULE("10.1.0.0/16")), 2,
+			OPENS("3") "p.yaml:4: a.test: never needed: p.yaml:3 (a.test) covers it\n");
+	assert_warnings(POLICY(HEAD RULE("10.1.0.0/16") RULE("10.1.0.0/16, 1.2.3.0/24")), 3,
+			OPENS("3") "p.yaml:3: a.test: never needed: p.yaml:4 (a.test) covers it\n" OPENS("4"));
+	assert_warnings(POLICY(HEAD RULE("1.2.3.0/24") RULE("1.2.3.0/25")), 1,
+			"p.yaml:4: a.test: never needed: p.yaml:3 (a.test) covers it\n");
+	assert_warnings(POLICY(HEAD RULE("1.2.3.0/24") RULE("1.2.4.0/24")), 0, "");
+#undef RULE
+#undef HEAD
+#undef OPENS
 }
 
 /* Two rules that say the same in other words: only the later one is too much. */
@@ -576,6 +599,7 @@ int main(void)
 		cmocka_unit_test(no_warnings),
 		cmocka_unit_test(warnings_of_width),
 		cmocka_unit_test(warnings_of_useless_rules),
+		cmocka_unit_test(warnings_of_rules_with_addresses),
 		cmocka_unit_test(warnings_of_equal_rules),
 		cmocka_unit_test(warnings_of_resolvers),
 		cmocka_unit_test(special_ranges),

@@ -368,7 +368,7 @@ static void malformed_messages(void **state)
 }
 
 /* A message that claims fewer bytes than its record has is bad; one that claims more waits for them. */
-static void message_length_lies(void **state)
+static void headers_lie(void **state)
 {
 	struct tls_hello hello;
 
@@ -386,6 +386,11 @@ static void message_length_lies(void **state)
 	message.n = 4;
 	memcpy(message.b, "\x01\x00\x00\x00", 4);
 	split(HELLO_RECORD_MAX, HELLO_RECORD_MAX);
+	assert_int_equal(parse(stream.n, &hello), PARSE_BAD);
+	/* A record of another major version is none. */
+	build(&(struct hello_spec){ 0 });
+	split(20, HELLO_RECORD_MAX);
+	stream.b[26] = 2;
 	assert_int_equal(parse(stream.n, &hello), PARSE_BAD);
 }
 
@@ -480,7 +485,7 @@ int main(void)
 		cmocka_unit_test(valid_oddities),
 		cmocka_unit_test(long_alpn_is_cut),
 		cmocka_unit_test(malformed_messages),
-		cmocka_unit_test(message_length_lies),
+		cmocka_unit_test(headers_lie),
 		cmocka_unit_test(records_behind_are_left_alone),
 		cmocka_unit_test(malformed_records),
 	};

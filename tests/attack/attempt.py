@@ -47,7 +47,11 @@ class Attempt:
 
     def __enter__(self):
         self.capture = self.lab.capture()
-        self.sandbox = SANDBOXES[self.mode](self.lab, self.args)
+        try:
+            self.sandbox = SANDBOXES[self.mode](self.lab, self.args)
+        except BaseException:
+            self.capture.stop()
+            raise
         return self
 
     def __exit__(self, kind, *_):

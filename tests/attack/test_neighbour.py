@@ -16,7 +16,7 @@ from .packets import GATE4, SANDBOX4, SANDBOX6
 def test_addresses(attack, neighbour, technique, text):
     with attack(technique) as attempt:
         done = attempt.run(["/usr/bin/python3", "-c", f"from inside import *\n{text}"])
-    assert neighbour.settle(1)[0]["visitors"] == 0
+    assert neighbour.settle(1)[0]["visitors"] == 0 and not attempt.result.of("dial")
     if "internet" in technique:
         attempt.recorded("decision", host="neighbour.test", verdict="deny", reason="not_allowed")
     else:

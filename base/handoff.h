@@ -35,6 +35,11 @@ enum handoff_fd {
 	HANDOFF_NFLOG, /* bound to GATE_NFLOG_GROUP, copy mode and NFULNL_CFG_F_SEQ set */
 	HANDOFF_NFT,   /* NETLINK_NETFILTER: through it the monitor reads G's counters (see report.h) */
 	HANDOFF_LINK,  /* NETLINK_ROUTE, hears of the links of G (RTNLGRP_LINK) */
+	/*
+	 * Only for a virtual machine: packet socket of gw0 for what its guest asks of
+	 * a gateway below IP, or before it has an address (ARP, ND, DHCP). Always the last one.
+	 */
+	HANDOFF_GUEST,
 	HANDOFF_FDS
 };
 
@@ -45,6 +50,16 @@ struct handoff_msg {
 	uint32_t holder[RESOURCE_COUNT]; /* HANDOFF_ARM only: enum resource_holder, for the record */
 };
 
+/*
+ * The link: its two ends have fixed names and addresses, and find each other
+ * without ARP or ND. A guest of a virtual machine must use the sandbox's.
+ */
+#define GATE_LINK	       "gw0"
+#define GATE_SANDBOX_LINK      "eth0"
+#define GATE_MAC_BYTES	       2, 0, 0, 0, 0, 1
+#define GATE_SANDBOX_MAC_BYTES 2, 0, 0, 0, 0, 2
+#define GATE_SANDBOX_MAC       "02:00:00:00:00:02"
+
 /* The gate's layout. Every sandbox has the same addresses: each lives in namespaces of its own. */
 #define GATE_ADDR4    "10.200.0.1"
 #define GATE_SANDBOX4 "10.200.0.2"
@@ -52,6 +67,7 @@ struct handoff_msg {
 #define GATE_ADDR6    "fd6e:6574:6761:7465::1"
 #define GATE_SANDBOX6 "fd6e:6574:6761:7465::2"
 #define GATE_PLEN6    64
+#define GATE_MTU      1500			 /* bytes; of every link between a sandbox and its gate */
 #define GATE_POOL4    "198.18.0.0/15"		 /* synthetic addresses of the gate's DNS (RFC 2544 range) */
 #define GATE_POOL6    "fd6e:6574:6761:5000::/96" /* the same, the IPv4 one in the low 32 bits */
 /*
@@ -70,7 +86,8 @@ struct handoff_msg {
 
 /*
  * Named counters of GATE_NFT_TABLE, exact; the rest of a drop class counts in
- * its NFLOG prefix of the same name. "syn" counts initial TCP SYNs.
+ * its NFLOG prefix of the same name. "syn" counts initial TCP SYNs; "dhcp" what
+ * goes to HANDOFF_GUEST's DHCP; "frame" what is neither IP nor asked of the gateway (counted, not logged).
  */
 /* clang-format off */
 #define GATE_COUNTERS \
@@ -82,7 +99,9 @@ struct handoff_msg {
 	X(IP_PROTOCOL, "ip_protocol") \
 	X(SPOOFED, "spoofed") \
 	X(BOGUS, "bogus_destination") \
-	X(MALFORMED, "malformed")
+	X(MALFORMED, "malformed") \
+	X(DHCP, "dhcp") \
+	X(FRAME, "frame")
 /* clang-format on */
 
 enum gate_counter {

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/writer.h"
 #include "proxy/wire/dns_msg.h"
 
 #define HEADER_LEN    12
@@ -20,62 +21,20 @@
 #define SOA_RETRY     600
 #define SOA_EXPIRE    86400
 
-/* Bytes go to `p` while they fit; the first that doesn't sets `full`, and nothing goes there any more. */
-struct writer {
-	uint8_t *p;
-	size_t len, cap;
-	bool full;
-};
-
-static void put(struct writer *w, const void *p, size_t n)
-{
-	if (w->full || n > w->cap - w->len) {
-		w->full = true;
-		return;
-	}
-	memcpy(w->p + w->len, p, n);
-	w->len += n;
-}
-
-static void put_u8(struct writer *w, unsigned v)
-{
-	put(w, &(uint8_t){ (uint8_t)v }, 1);
-}
-
-static void put_u16(struct writer *w, unsigned v)
-{
-	put(w, (uint8_t[]){ (uint8_t)(v >> 8), (uint8_t)v }, 2);
-}
-
-static void put_u32(struct writer *w, uint32_t v)
-{
-	put_u16(w, v >> 16);
-	put_u16(w, v & 0xffff);
-}
-
-/* A number whose place is already there: a length or a count. */
-static void set_u16(struct writer *w, size_t at, size_t v)
-{
-	if (w->full)
-		return;
-	w->p[at] = (uint8_t)(v >> 8);
-	w->p[at + 1] = (uint8_t)v;
-}
-
 /* A record up to its RDLENGTH; returns where the RDATA begins. */
 static size_t begin_record(struct writer *w, uint16_t type, uint32_t ttl)
 {
-	put_u16(w, QNAME_POINTER);
-	put_u16(w, type);
-	put_u16(w, DNS_CLASS_IN);
-	put_u32(w, ttl);
-	put_u16(w, 0);
+	writer_u16(w, QNAME_POINTER);
+	writer_u16(w, type);
+	writer_u16(w, DNS_CLASS_IN);
+	writer_u32(w, ttl);
+	writer_u16(w, 0);
 	return w->len;
 }
 
 static void end_rdata(struct writer *w, size_t begin)
 {
-	set_u16(w, begin - 2, w->len - begin);
+	writer_set_u16(w, begin - 2, w->len - begin);
 }
 
 /* A canonical name (base/name.h) in wire form. */
@@ -84,19 +43,19 @@ static void put_name(struct writer *w, const char *s)
 	while (*s) {
 		size_t n = strcspn(s, ".");
 
-		put_u8(w, (unsigned)n);
-		put(w, s, n);
+		writer_u8(w, (unsigned)n);
+		writer_put(w, s, n);
 		s += n;
 		s += *s == '.';
 	}
-	put_u8(w, 0);
+	writer_u8(w, 0);
 }
 
 static void put_addr(struct writer *w, const struct dns_answer *a)
 {
 	size_t at = begin_record(w, a->addr->family == ADDR_V4 ? DNS_TYPE_A : DNS_TYPE_AAAA, a->ttl);
 
-	put(w, a->addr->b, addr_size(a->addr));
+	writer_put(w, a->addr->b, addr_size(a->addr));
 	end_rdata(w, at);
 }
 
@@ -113,13 +72,13 @@ static void put_soa(struct writer *w, const struct dns_answer *a)
 {
 	size_t at = begin_record(w, DNS_TYPE_SOA, a->ttl);
 
-	put_u16(w, QNAME_POINTER);
-	put_u16(w, QNAME_POINTER);
-	put_u32(w, 1);
-	put_u32(w, SOA_REFRESH);
-	put_u32(w, SOA_RETRY);
-	put_u32(w, SOA_EXPIRE);
-	put_u32(w, a->ttl);
+	writer_u16(w, QNAME_POINTER);
+	writer_u16(w, QNAME_POINTER);
+	writer_u32(w, 1);
+	writer_u32(w, SOA_REFRESH);
+	writer_u32(w, SOA_RETRY);
+	writer_u32(w, SOA_EXPIRE);
+	writer_u32(w, a->ttl);
 	end_rdata(w, at);
 }
 
@@ -128,39 +87,39 @@ static void put_opt(struct writer *w, const struct dns_query *q, enum dns_rcode 
 {
 	size_t at;
 
-	put_u8(w, 0);
-	put_u16(w, DNS_TYPE_OPT);
-	put_u16(w, DNS_UDP_MAX);
-	put_u8(w, (unsigned)rcode >> 4);
-	put_u8(w, 0); /* version */
-	put_u16(w, q->dnssec_ok ? 0x8000 : 0);
-	put_u16(w, 0);
+	writer_u8(w, 0);
+	writer_u16(w, DNS_TYPE_OPT);
+	writer_u16(w, DNS_UDP_MAX);
+	writer_u8(w, (unsigned)rcode >> 4);
+	writer_u8(w, 0); /* version */
+	writer_u16(w, q->dnssec_ok ? 0x8000 : 0);
+	writer_u16(w, 0);
 	at = w->len;
 	if (text) {
 		size_t n = strnlen(text, EDE_TEXT_MAX);
 
-		put_u16(w, EDE);
-		put_u16(w, (unsigned)n + 2);
-		put_u16(w, EDE_FILTERED);
-		put(w, text, n);
+		writer_u16(w, EDE);
+		writer_u16(w, (unsigned)n + 2);
+		writer_u16(w, EDE_FILTERED);
+		writer_put(w, text, n);
 	}
 	end_rdata(w, at);
 }
 
 static void put_header(struct writer *w, const struct dns_query *q, enum dns_rcode rcode, bool cut)
 {
-	put_u16(w, q->id);
-	put_u16(w, FLAG_QR | FLAG_RA | (q->flags & FLAGS_ECHOED) | (cut ? FLAG_TC : 0) | ((unsigned)rcode & 15));
+	writer_u16(w, q->id);
+	writer_u16(w, FLAG_QR | FLAG_RA | (q->flags & FLAGS_ECHOED) | (cut ? FLAG_TC : 0) | ((unsigned)rcode & 15));
 	for (int i = 0; i < 4; i++)
-		put_u16(w, 0);
+		writer_u16(w, 0);
 }
 
 static void put_question(struct writer *w, const struct dns_query *q)
 {
-	put(w, q->qname, q->qname_len);
-	put_u16(w, q->qtype);
-	put_u16(w, q->qclass);
-	set_u16(w, 4, 1);
+	writer_put(w, q->qname, q->qname_len);
+	writer_u16(w, q->qtype);
+	writer_u16(w, q->qclass);
+	writer_set_u16(w, 4, 1);
 }
 
 /* One attempt: with records or cut, with the text of an EDE or NULL. Returns the length, 0 if it doesn't fit. */
@@ -178,15 +137,15 @@ static size_t compose(const struct dns_query *q, const struct dns_answer *a, boo
 			put_addr(&w, a);
 		else
 			put_ptr(&w, a);
-		set_u16(&w, 6, 1);
+		writer_set_u16(&w, 6, 1);
 	}
 	if (records && a->soa) {
 		put_soa(&w, a);
-		set_u16(&w, 8, 1);
+		writer_set_u16(&w, 8, 1);
 	}
 	if (q->has_opt) {
 		put_opt(&w, q, a->rcode, ede);
-		set_u16(&w, 10, 1);
+		writer_set_u16(&w, 10, 1);
 	}
 	return w.full ? 0 : w.len;
 }

@@ -135,7 +135,7 @@ static void proxy_ended(struct run *r, int status)
 		attached_proxy_ended(r, status);
 		return;
 	}
-	if (WIFEXITED(status) && WEXITSTATUS(status) == PROXY_SAID_WHY) {
+	if (monitor_proxy_said_why(status)) {
 		monitor_fail_silently(r);
 	} else if (r->m->launcher && r->wait_status == -1) {
 		if (WIFSIGNALED(status))
@@ -143,7 +143,7 @@ static void proxy_ended(struct run *r, int status)
 				     "the proxy was killed by signal %d; the command is ended, for it has no network "
 				     "any more",
 				     WTERMSIG(status));
-		else
+		else if (!r->launcher_failed)
 			monitor_fail(r, "the proxy ended early; the command is ended, for it has no network any more");
 	} else if (WIFSIGNALED(status) || WEXITSTATUS(status) != 0) {
 		monitor_fail(r, "the proxy failed at the end of the job; the log may lack its last records");
@@ -232,6 +232,7 @@ static bool on_report(struct run *r)
 		raise(SIGSTOP);
 		break;
 	case REPORT_FAILED:
+		r->launcher_failed = true;
 		reap_proxy(r);
 		monitor_fail(r, "%s", msg.text);
 		end_sandbox(r);
@@ -339,10 +340,11 @@ static void reap(struct run *r)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		if (pid == r->m->launcher) {
-			/* What it still had to say was sent before it died. */
+		/* What the launcher still had to say was sent before it died; and the proxy may have ended for just that. */
+		if (pid == r->m->launcher || (pid == r->m->proxy && !r->m->attached && !monitor_proxy_said_why(status)))
 			while (r->m->report_fd >= 0 && on_report(r))
 				;
+		if (pid == r->m->launcher) {
 			launcher_ended(r, status);
 		} else if (pid == r->m->proxy) {
 			proxy_ended(r, status);

@@ -119,7 +119,7 @@ void attached_timed_out(struct run *r)
 
 void attached_proxy_ended(struct run *r, int status)
 {
-	if (WIFEXITED(status) && WEXITSTATUS(status) == PROXY_SAID_WHY)
+	if (monitor_proxy_said_why(status))
 		monitor_fail_silently(r);
 	else if (!r->started)
 		monitor_fail_silently(r); /* for want of the launcher, as a rule, which says why itself */

@@ -7,8 +7,11 @@
 #ifndef PROXY_PROCESS_MONITOR_IMPL_H
 #define PROXY_PROCESS_MONITOR_IMPL_H
 
+#include <sys/wait.h>
+
 #include "base/report.h"
 #include "proxy/process/monitor.h"
+#include "proxy/process/proxy.h"
 
 struct finder_sandbox;
 
@@ -24,10 +27,17 @@ struct run {
 	int32_t wait_status;  /* of the command; -1 while not known */
 	enum monitor_end end; /* of an attached sandbox; MONITOR_END_COMMAND: it goes on */
 	bool started, timed_out, failed;
-	bool ending;	    /* the launcher has the order to end the sandbox */
-	uint64_t forwarded; /* bit n: netgate got signal n itself */
-	pid_t command;	    /* and its process group; 0 while not known */
+	bool ending;	      /* the launcher has the order to end the sandbox */
+	bool launcher_failed; /* it says why; a proxy without a launcher has nothing to add */
+	uint64_t forwarded;   /* bit n: netgate got signal n itself */
+	pid_t command;	      /* and its process group; 0 while not known */
 };
+
+/* Whether the proxy, which ended with this wait status, has told a person why. */
+static inline bool monitor_proxy_said_why(int status)
+{
+	return WIFEXITED(status) && WEXITSTATUS(status) == PROXY_SAID_WHY;
+}
 
 /* Says what failed, if it is the first failure; netgate's exit status is EXIT_NETGATE from then on. */
 void monitor_fail(struct run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -46,6 +46,7 @@
 	X(SPOOFED, "spoofed") \
 	X(BOGUS_DESTINATION, "bogus_destination") \
 	X(MALFORMED, "malformed") \
+	X(FRAME, "frame") \
 	X(HALF_OPEN, "half_open") \
 	X(DNS_OVERFLOW, "dns_overflow") \
 	/* allowed, but failed */ \

@@ -8,6 +8,7 @@
 #include "base/version.h"
 #include "sandbox-net/attach/attach.h"
 #include "sandbox-net/caller/options.h"
+#include "sandbox-net/guest.h"
 #include "sandbox-net/run/report.h"
 #include "sandbox-net/run/run.h"
 
@@ -36,7 +37,9 @@ static const struct subcommand {
 } subcommands[] = {
 	{ "run", run_main, "run a command in a sandbox whose only way out is a gate (netgate does it)" },
 	{ "attach", attach_main, "give a sandbox that exists a gate, as its only network" },
+	{ "tap", tap_main, "the same for a virtual machine: with a TAP device for QEMU or Firecracker" },
 	{ "detach", detach_main, "take the gate of a sandbox away" },
+	{ "guest", guest_main, "what the guest of a virtual machine must be told" },
 	{ "ls", list_main, "which jobs wait for sandboxes, and what is attached to them" },
 };
 

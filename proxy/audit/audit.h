@@ -151,6 +151,9 @@ struct audit_drop {
 /* Packets that were dropped. On an error the caller keeps the count and comes back with it. */
 int audit_drop(struct audit *a, const struct audit_drop *d);
 
+/* The guest of a virtual machine is about to get this address by DHCP. When that can't be recorded it must not. */
+int audit_lease(struct audit *a, const struct addr *addr);
+
 struct audit_end {
 	int wait_status;   /* of the command, as waitpid(2) gives it; -1: not known */
 	const char *ended; /* of an attached sandbox: why, in a word; else NULL */

@@ -90,6 +90,7 @@ void verbose_dial(struct audit *a, const struct name *host, const struct endpoin
 		  const char *detail);
 void verbose_close(struct audit *a, const struct audit_close *c);
 void verbose_drop(struct audit *a, const struct audit_drop *d);
+void verbose_lease(struct audit *a, const struct addr *addr);
 
 /* What the summary remembers of each. */
 void summary_decision(struct audit *a, const struct audit_decision *d);

@@ -62,6 +62,7 @@ static const enum reason class_reason[GATE_COUNTER_COUNT] = {
 	[GATE_COUNTER_SPOOFED] = REASON_SPOOFED,
 	[GATE_COUNTER_BOGUS] = REASON_BOGUS_DESTINATION,
 	[GATE_COUNTER_MALFORMED] = REASON_MALFORMED,
+	[GATE_COUNTER_FRAME] = REASON_FRAME,
 };
 
 struct drops_key {
@@ -465,4 +466,14 @@ void drops_reconcile(struct drops *d, const uint64_t *packets, const uint64_t *b
 	memcpy(d->before, packets, sizeof(d->before));
 	memcpy(d->before_bytes, bytes, sizeof(d->before_bytes));
 	d->before_us = now;
+}
+
+void drops_record_untaken(struct audit *audit, uint16_t port, enum reason reason, uint64_t counted, uint64_t taken)
+{
+	const struct audit_drop drop = {
+		.proto = "udp", .port = port, .reason = reason, .count = above(counted, taken)
+	};
+
+	if (drop.count > 0)
+		(void)audit_drop(audit, &drop);
 }

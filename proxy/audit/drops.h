@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/handoff.h"
+#include "rules/reason.h"
 
 struct audit;
 struct drops;
@@ -44,5 +45,11 @@ void drops_flush(struct drops *d);
  * difference, and a half_open drop for the SYNs above `accepts`; nothing is read from the socket after that.
  */
 void drops_reconcile(struct drops *d, const uint64_t *packets, const uint64_t *bytes, uint64_t accepts, bool last);
+
+/*
+ * Records the datagrams to a service of the gate that G let through (`counted`) and the service did not take: nobody read
+ * or understood them, but they were attempts.
+ */
+void drops_record_untaken(struct audit *audit, uint16_t port, enum reason reason, uint64_t counted, uint64_t taken);
 
 #endif

@@ -285,6 +285,19 @@ int audit_drop(struct audit *a, const struct audit_drop *d)
 	return 0;
 }
 
+int audit_lease(struct audit *a, const struct addr *addr)
+{
+	struct record r;
+	int ret;
+
+	record_begin(a, &r, "lease");
+	json_addr(&r.json, "addr", addr);
+	ret = record_write(a, &r);
+	if (!ret)
+		verbose_lease(a, addr);
+	return ret;
+}
+
 int audit_end(struct audit *a, const struct audit_end *e)
 {
 	const struct audit_totals *t = &a->totals;

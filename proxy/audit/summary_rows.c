@@ -27,6 +27,8 @@ static const char *without_destination(enum reason reason)
 	switch (reason) {
 	case REASON_HALF_OPEN:
 		return "(half-open connections)";
+	case REASON_FRAME:
+		return "(frames other than IP)";
 	case REASON_DNS_OVERFLOW:
 		return "(unanswered DNS queries)";
 	case REASON_LIMIT_CONNECTIONS:

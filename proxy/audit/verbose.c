@@ -189,3 +189,14 @@ void verbose_drop(struct audit *a, const struct audit_drop *d)
 	put(&l, ", %" PRIu64 " %s%s", d->count, drop_noun(d->reason), d->count == 1 ? "" : "s");
 	print(a, &l);
 }
+
+void verbose_lease(struct audit *a, const struct addr *addr)
+{
+	struct line l = { .len = 0 };
+	char text[ADDR_STRLEN];
+
+	if (a->verbose_fd < 0)
+		return;
+	put(&l, "netgate: lease %s", addr_format(addr, text));
+	print(a, &l);
+}

@@ -44,6 +44,7 @@ static const char text[] =
 	"  --read PATH           also visible, read-only     --write PATH   also writable\n"
 	"  --fs host             the host's file system as it is (this opens a lot)\n"
 	"  --user USER           run as this user (root only)\n"
+	"  --tap NAME            COMMAND runs a virtual machine: a TAP device of this name for its guest\n"
 	"  --proxy-env           set http_proxy, https_proxy and all_proxy to the gate's explicit proxy\n"
 	"  --resolver IP[:PORT]  the name server that netgate itself asks (up to 4)\n"
 	"\n"

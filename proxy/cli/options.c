@@ -26,6 +26,7 @@ enum {
 	OPT_RESOLVER,
 	OPT_TIMEOUT,
 	OPT_USER,
+	OPT_TAP,
 	OPT_WORKSPACE,
 	OPT_READ,
 	OPT_WRITE,
@@ -64,6 +65,7 @@ static const struct option table[] = {
 	{ "resolver", required_argument, NULL, OPT_RESOLVER },
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
 	{ "user", required_argument, NULL, OPT_USER },
+	{ "tap", required_argument, NULL, OPT_TAP },
 	{ "workspace", required_argument, NULL, OPT_WORKSPACE },
 	{ "read", required_argument, NULL, OPT_READ },
 	{ "write", required_argument, NULL, OPT_WRITE },
@@ -201,6 +203,7 @@ static int take(struct options *o, int code, const char *name, char *arg, struct
 		return take_waiting(o, code, arg, err);
 	switch (code) {
 	case OPT_USER:
+	case OPT_TAP:
 	case OPT_WORKSPACE:
 	case OPT_READ:
 	case OPT_WRITE:
@@ -234,7 +237,8 @@ static int take(struct options *o, int code, const char *name, char *arg, struct
 
 static const char *long_name(int code)
 {
-	static const char *const names[] = { "--user", "--workspace", "--read", "--write", "--fs", "--proxy-env" };
+	static const char *const names[] = { "--user",	"--tap", "--workspace", "--read",
+					     "--write", "--fs",	 "--proxy-env" };
 
 	return code >= OPT_USER && code <= OPT_PROXY_ENV ? names[code - OPT_USER] : NULL;
 }

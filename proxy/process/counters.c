@@ -86,6 +86,18 @@ static bool read_values(const struct nlattr *data, uint64_t *packets, uint64_t *
 	return attr_be64(a.tb[NFTA_COUNTER_PACKETS], packets) && attr_be64(a.tb[NFTA_COUNTER_BYTES], bytes);
 }
 
+/* A counter can be in both families, the one of frames below IP for instance: the sum counts. */
+static void add_values(struct counters *c, int i, const struct nlattr *data)
+{
+	uint64_t packets, bytes;
+
+	if (!read_values(data, &packets, &bytes))
+		return;
+	c->packets[i] += packets;
+	c->bytes[i] += bytes;
+	c->seen[i] = true;
+}
+
 static int object_cb(const struct nlmsghdr *nlh, void *arg)
 {
 	const struct nfgenmsg *nfg = mnl_nlmsg_get_payload(nlh);
@@ -93,14 +105,15 @@ static int object_cb(const struct nlmsghdr *nlh, void *arg)
 	struct counters *c = arg;
 
 	if (nlh->nlmsg_type != (NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_NEWOBJ) ||
-	    mnl_nlmsg_get_payload_len(nlh) < sizeof(*nfg) || nfg->nfgen_family != NFPROTO_INET)
+	    mnl_nlmsg_get_payload_len(nlh) < sizeof(*nfg) ||
+	    (nfg->nfgen_family != NFPROTO_INET && nfg->nfgen_family != NFPROTO_NETDEV))
 		return MNL_CB_OK;
 	mnl_attr_parse(nlh, sizeof(*nfg), keep_attr, &a);
 	if (!a.tb[NFTA_OBJ_DATA] || !attr_is_text(a.tb[NFTA_OBJ_TABLE], GATE_NFT_TABLE))
 		return MNL_CB_OK;
 	for (int i = 0; i < GATE_COUNTER_COUNT; i++)
 		if (attr_is_text(a.tb[NFTA_OBJ_NAME], counter_names[i]))
-			c->seen[i] = read_values(a.tb[NFTA_OBJ_DATA], &c->packets[i], &c->bytes[i]);
+			add_values(c, i, a.tb[NFTA_OBJ_DATA]);
 	return MNL_CB_OK;
 }
 
@@ -115,7 +128,7 @@ static int send_request(int fd, uint32_t seq)
 	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
 	nlh->nlmsg_seq = seq;
 	nfg = mnl_nlmsg_put_extra_header(nlh, sizeof(*nfg));
-	nfg->nfgen_family = NFPROTO_INET;
+	nfg->nfgen_family = NFPROTO_UNSPEC; /* inet and netdev, that is */
 	nfg->version = NFNETLINK_V0;
 	mnl_attr_put_strz(nlh, NFTA_OBJ_TABLE, GATE_NFT_TABLE);
 	mnl_attr_put_u32(nlh, NFTA_OBJ_TYPE, htonl(NFT_OBJECT_COUNTER));
@@ -172,6 +185,8 @@ static int dump(int fd, uint64_t until_us, struct counters *c)
 	int r = drain(fd);
 
 	memset(c->seen, 0, sizeof(c->seen));
+	memset(c->packets, 0, GATE_COUNTER_COUNT * sizeof(*c->packets));
+	memset(c->bytes, 0, GATE_COUNTER_COUNT * sizeof(*c->bytes));
 	if (r == 0)
 		r = send_request(fd, seq);
 	while (r == 0) {

@@ -27,7 +27,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fdpass.h"
-#include "base/handoff.h"
 #include "base/report.h"
 #include "base/tell.h"
 #include "proxy/audit/audit.h"
@@ -39,7 +38,9 @@
 #include "proxy/conn/refusals.h"
 #include "proxy/dns/dns_map.h"
 #include "proxy/dns/dns_server.h"
+#include "proxy/guest/guest.h"
 #include "proxy/process/attribution.h"
+#include "proxy/process/handoff.h"
 #include "proxy/process/isolation.h"
 #include "proxy/process/link.h"
 #include "proxy/process/probe.h"
@@ -66,6 +67,7 @@ struct proxy {
 	struct dns_map *map;
 	struct dns_server *dns;
 	struct drops *drops;
+	struct guest *guest; /* NULL: the sandbox is no virtual machine */
 	struct attribution *attribution;
 	struct probe *probe;
 	struct listener *listener;
@@ -113,19 +115,6 @@ static void print_summary(const struct proxy *p)
 	free(text);
 }
 
-/* Queries that G let through and that overflowed the sockets: nobody read them, but they were attempts. */
-static void record_lost_queries(struct proxy *p, uint64_t counted)
-{
-	uint64_t taken = p->probe_datagrams + dns_server_taken(p->dns);
-	const struct audit_drop drop = { .proto = "udp",
-					 .port = 53,
-					 .reason = REASON_DNS_OVERFLOW,
-					 .count = counted > taken ? counted - taken : 0 };
-
-	if (drop.count > 0)
-		(void)audit_drop(p->audit, &drop);
-}
-
 static const char *end_word(uint32_t end)
 {
 	static const char *const words[MONITOR_END_COUNT] = {
@@ -145,7 +134,10 @@ static void finish_with_counters(struct proxy *p, const struct monitor_msg *coun
 
 	if (counted && !counted->failed) {
 		drops_reconcile(p->drops, counted->packets, counted->bytes, p->env.accepts + p->env.probes, true);
-		record_lost_queries(p, counted->packets[GATE_COUNTER_DNS]);
+		drops_record_untaken(p->audit, 53, REASON_DNS_OVERFLOW, counted->packets[GATE_COUNTER_DNS],
+				     p->probe_datagrams + dns_server_taken(p->dns));
+		drops_record_untaken(p->audit, 67, REASON_UDP, counted->packets[GATE_COUNTER_DHCP],
+				     p->guest ? guest_taken(p->guest) : 0);
 		end.syns = counted->packets[GATE_COUNTER_SYN] - p->env.probes;
 		end.counted = true;
 	}
@@ -265,19 +257,33 @@ static void on_link_gone(void *arg)
 	(void)!fdpass_send(p->config->monitor_fd, &gone, sizeof(gone), NULL, 0);
 }
 
+/* The sandbox is a virtual machine: its guest is at the other end, and its processes are nobody's to see. */
+static bool is_machine(const struct proxy *p)
+{
+	return p->gate[HANDOFF_GUEST] >= 0;
+}
+
 static void on_connection(void *arg, uint64_t conn, const struct endpoint *src, const struct endpoint *dst)
 {
-	attribution_tcp(arg, conn, src, dst);
+	struct proxy *p = arg;
+
+	if (!is_machine(p))
+		attribution_tcp(p->attribution, conn, src, dst);
 }
 
 static void on_connection_end(void *arg, uint64_t conn, int fd)
 {
-	attribution_close(arg, conn, fd);
+	struct proxy *p = arg;
+
+	attribution_close(p->attribution, conn, fd);
 }
 
 static void on_query(void *arg, const struct endpoint *src, const struct endpoint *dst)
 {
-	attribution_udp(arg, src, dst);
+	struct proxy *p = arg;
+
+	if (!is_machine(p))
+		attribution_udp(p->attribution, src, dst);
 }
 
 static int record_start(struct proxy *p)
@@ -290,7 +296,6 @@ static int record_start(struct proxy *p)
 /* The launcher's probes came back right: put the policy in force, and only then let the command start. */
 static int arm(struct proxy *p, const uint32_t holder[static RESOURCE_COUNT])
 {
-	const struct handoff_msg armed = { .magic = HANDOFF_MAGIC, .type = HANDOFF_ARMED };
 	const struct dns_server_config dns = {
 		.base = p->base,
 		.policy = p->config->policy,
@@ -299,7 +304,7 @@ static int arm(struct proxy *p, const uint32_t holder[static RESOURCE_COUNT])
 		.udp4 = p->gate[HANDOFF_UDP4],
 		.udp6 = p->gate[HANDOFF_UDP6],
 		.asked = on_query,
-		.asked_arg = p->attribution,
+		.asked_arg = p,
 	};
 
 	p->probe_datagrams = probe_answered(p->probe);
@@ -323,22 +328,26 @@ static int arm(struct proxy *p, const uint32_t holder[static RESOURCE_COUNT])
 	p->drops = drops_new(p->base, p->gate[HANDOFF_NFLOG], p->audit, p->quic);
 	if (!p->drops)
 		return -ENOMEM;
+	if (is_machine(p)) {
+		p->guest = guest_new(p->base, p->gate[HANDOFF_GUEST], p->audit);
+		if (!p->guest)
+			return -ENOMEM;
+	}
 	listener_probe(p->listener, NULL);
 	p->armed = true;
-	return fdpass_send(p->handoff_fd, &armed, sizeof(armed), NULL, 0);
+	return handoff_say(p->handoff_fd, HANDOFF_ARMED);
 }
 
 static void on_handoff(evutil_socket_t fd, short what, void *arg)
 {
 	struct proxy *p = arg;
-	struct handoff_msg msg;
-	size_t n_fds = 0;
-	ssize_t n = fdpass_recv((int)fd, &msg, sizeof(msg), NULL, 0, &n_fds);
+	uint32_t holder[RESOURCE_COUNT];
+	int order = handoff_take_order((int)fd, holder);
 
 	(void)what;
-	if (n == -EAGAIN || n == -EINTR)
+	if (order == 0)
 		return;
-	if (n != sizeof(msg) || msg.magic != HANDOFF_MAGIC || msg.type != HANDOFF_ARM || arm(p, msg.holder) < 0) {
+	if (order < 0 || arm(p, holder) < 0) {
 		event_base_loopbreak(p->base);
 		return;
 	}
@@ -349,22 +358,6 @@ static void on_handoff(evutil_socket_t fd, short what, void *arg)
 }
 
 /* ---- set-up ---- */
-
-/* Waits for the launcher's sockets. Returns 0, or -1: the launcher has said why, or the monitor will. */
-static int receive_gate(struct proxy *p)
-{
-	struct handoff_msg msg;
-	size_t n_fds = 0;
-	ssize_t n;
-
-	do
-		n = fdpass_recv(p->handoff_fd, &msg, sizeof(msg), p->gate, HANDOFF_FDS, &n_fds);
-	while (n == -EINTR);
-	if (n != sizeof(msg) || msg.magic != HANDOFF_MAGIC || msg.type != HANDOFF_GATE || n_fds != HANDOFF_FDS)
-		return -1;
-	memcpy(p->nonce, msg.nonce, sizeof(p->nonce));
-	return 0;
-}
 
 static uint64_t connections_possible(void)
 {
@@ -429,7 +422,7 @@ static int make_doors(struct proxy *p)
 				  .scratch = malloc(TLS_HELLO_MAX),
 				  .head = malloc(sizeof(struct http1_head)),
 				  .budget = budget_of(limits, p->open_max, clock_mono_us()),
-				  .witness = { on_connection, on_connection_end, p->attribution },
+				  .witness = { on_connection, on_connection_end, p },
 				  .next_id = 1 };
 	(void)addr_parse(GATE_ADDR4, strlen(GATE_ADDR4), &env->gate4);
 	(void)addr_parse(GATE_ADDR6, strlen(GATE_ADDR6), &env->gate6);
@@ -453,6 +446,7 @@ static void tear_down(struct proxy *p)
 	if (p->drops)
 		drops_free(p->drops);
 	quic_free(p->quic);
+	guest_free(p->guest);
 	if (p->dns)
 		dns_server_free(p->dns);
 	link_watch_free(p->link);
@@ -491,7 +485,6 @@ static void ignore_signals(void)
 
 int proxy_run(const struct proxy_config *config)
 {
-	const struct handoff_msg ready = { .magic = HANDOFF_MAGIC, .type = HANDOFF_READY };
 	struct proxy p = {
 		.config = config, .log_fd = config->log_fd, .handoff_fd = config->handoff_fd, .wait_status = -1
 	};
@@ -500,8 +493,8 @@ int proxy_run(const struct proxy_config *config)
 	ignore_signals();
 	if (set_up(&p, &err) < 0 || isolation_drop_privileges(&err) < 0 || isolation_seccomp(&err) < 0) {
 		complain(&p, err.text);
-	} else if (receive_gate(&p) == 0) {
-		if (make_doors(&p) < 0 || fdpass_send(p.handoff_fd, &ready, sizeof(ready), NULL, 0) < 0)
+	} else if (handoff_take_gate(p.handoff_fd, p.gate, p.nonce) == 0) {
+		if (make_doors(&p) < 0 || handoff_say(p.handoff_fd, HANDOFF_READY) < 0)
 			complain(&p, "proxy: out of memory");
 		else
 			event_base_loop(p.base, EVLOOP_NO_EXIT_ON_EMPTY);

@@ -32,6 +32,11 @@ struct attach {
 	int undo_sock; /* a second connection to a gate that we started; connected before we are somebody else to it */
 };
 
+static const struct gate_tap *tap_of(const struct attach_options *o)
+{
+	return o->tap.name ? &o->tap : NULL;
+}
+
 static int request_session(struct attach *a, int *proxy, struct err *err)
 {
 	struct attach_msg msg = { .pid = a->target.pid,
@@ -61,7 +66,7 @@ static int connect_sandbox(struct attach *a, struct err *err)
 		close(proxy);
 		return err_set_errno(err, errno, "cannot enter its user namespace");
 	}
-	rc = handoff_run(proxy, a->target.netns, NULL, err);
+	rc = handoff_run(proxy, a->target.netns, tap_of(a->options), NULL, err);
 	close(proxy);
 	if (rc || target_check(&a->target, err) || client_send(a->sock, &msg, ATTACH_ARMED, -1, err))
 		return -1;
@@ -76,7 +81,7 @@ static int prepare(struct attach *a, struct err *err)
 		return -1;
 	snprintf(a->name, sizeof(a->name), "%s", o->name ? o->name : a->target.name);
 	a->job = o->job ? o->job : a->name;
-	if (vet_sandbox(&a->target, o->risks, &a->notes, err) || target_check(&a->target, err))
+	if (vet_sandbox(&a->target, tap_of(o), o->risks, &a->notes, err) || target_check(&a->target, err))
 		return err_wrap(err, "%s", a->target.to);
 	for (int i = 0; i < ATTACH_NOTE_COUNT; i++)
 		if (a->notes >> i & 1)
@@ -116,19 +121,20 @@ static void undo(const struct attach *a)
 		(void)client_wait(a->undo_sock, &msg, ATTACH_DONE, NULL, &err);
 }
 
-int attach_main(int argc, char **argv)
+static int main_for(int argc, char **argv, bool machine)
 {
 	static struct attach_options options;
 	struct attach a = { .options = &options, .sock = -1, .undo_sock = -1 };
 	struct err err = { "" };
 	int rc;
 
-	if (attach_options_parse(argc, argv, &options, &err)) {
+	if (machine ? tap_options_parse(argc, argv, &options, &err)
+		    : attach_options_parse(argc, argv, &options, &err)) {
 		fprintf(stderr, "sandbox-net: %s\n", err.text);
 		return ATTACH_FAILED;
 	}
 	if (options.help) {
-		fputs(attach_help, stdout);
+		fputs(machine ? tap_help : attach_help, stdout);
 		return 0;
 	}
 	rc = run(&a, &err);
@@ -143,4 +149,14 @@ int attach_main(int argc, char **argv)
 	}
 	target_close(&a.target);
 	return rc ? ATTACH_FAILED : 0;
+}
+
+int attach_main(int argc, char **argv)
+{
+	return main_for(argc, argv, false);
+}
+
+int tap_main(int argc, char **argv)
+{
+	return main_for(argc, argv, true);
 }

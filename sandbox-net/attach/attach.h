@@ -8,6 +8,9 @@ enum { ATTACH_FAILED = 125 };
 /* sandbox-net attach: gives an existing network namespace a gate. */
 int attach_main(int argc, char **argv);
 
+/* sandbox-net tap: the same with a TAP device in it, for a virtual machine's monitor. */
+int tap_main(int argc, char **argv);
+
 /* sandbox-net detach: takes gates away. */
 int detach_main(int argc, char **argv);
 

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One table of options for three subcommands; not getopt(3), for attach must
+ * One table of options for four subcommands; not getopt(3), for attach must
  * know its own words among netgate's, whose arguments it can't tell from options: "--allow NAME" is passed on as two words.
  */
 #include "sandbox-net/attach/options.h"
 
+#include <pwd.h>
 #include <string.h>
 
+#include "base/digits.h"
 #include "base/err.h"
+#include "sandbox-net/gate/tap.h"
 
 const char attach_help[] =
 	"usage: sandbox-net attach (--pid PID | --netns PATH | --docker NAME | --podman NAME) --job JOB [options]\n"
@@ -27,6 +30,18 @@ const char attach_help[] =
 	"Any other option is netgate's: then a gate is started with these, for this sandbox alone.\n"
 	"Exit status: 0 it is attached, 125 it is not.\n";
 
+const char tap_help[] =
+	"usage: sandbox-net tap (--netns PATH | --pid PID) (--job JOB | --allow HOST ...) [options]\n"
+	"\n"
+	"As sandbox-net attach, for a virtual machine: the sandbox gets a TAP device, which QEMU or Firecracker\n"
+	"opens in there (jailer --netns PATH), and nothing else. The guest must have the MAC " GATE_SANDBOX_MAC "\n"
+	"and gets its address " GATE_SANDBOX4 " by DHCP; sandbox-net guest says how to set it without.\n"
+	"\n"
+	"  --tap NAME            of the device (default: " TAP_DEFAULT ")\n"
+	"  --owner USER|UID      who may open it (default: root)\n"
+	"\n"
+	"All else is as for attach.\n";
+
 const char detach_help[] = "usage: sandbox-net detach --job JOB [--name SANDBOX]\n"
 			   "\n"
 			   "Takes the gate of a sandbox away, or of all sandboxes of the job; they are left with lo.\n"
@@ -45,6 +60,8 @@ enum word {
 	WORD_JOB,
 	WORD_NAME,
 	WORD_RISK,
+	WORD_TAP,
+	WORD_OWNER,
 	WORD_JSON,
 	WORD_HELP,
 	WORDS
@@ -53,8 +70,8 @@ enum word {
 #define OF(word) (1u << WORD_##word)
 
 static const char *const names[WORDS] = {
-	[WORD_PID] = "--pid",	       [WORD_NETNS] = "--netns", [WORD_DOCKER] = "--docker",
-	[WORD_PODMAN] = "--podman",    [WORD_JOB] = "--job",	 [WORD_NAME] = "--name",
+	[WORD_PID] = "--pid",	       [WORD_NETNS] = "--netns", [WORD_DOCKER] = "--docker", [WORD_PODMAN] = "--podman",
+	[WORD_JOB] = "--job",	       [WORD_NAME] = "--name",	 [WORD_TAP] = "--tap",	     [WORD_OWNER] = "--owner",
 	[WORD_RISK] = "--accept-risk", [WORD_JSON] = "--json",	 [WORD_HELP] = "--help",
 };
 
@@ -83,6 +100,17 @@ static int take_risk(struct attach_options *o, const char *value, struct err *er
 	return err_set(err, "--accept-risk: net-admin is the one that there is");
 }
 
+static int take_owner(struct attach_options *o, const char *value, struct err *err)
+{
+	const struct passwd *pw = getpwnam(value);
+	uint32_t uid;
+
+	if (!pw && digits_parse(value, strlen(value), UINT32_MAX - 1, &uid))
+		return err_set(err, "--owner %s: no such user", value);
+	o->tap.owner = pw ? pw->pw_uid : uid;
+	return 0;
+}
+
 static int take(struct attach_options *o, enum word word, const char *value, struct err *err)
 {
 	switch (word) {
@@ -108,6 +136,11 @@ static int take(struct attach_options *o, enum word word, const char *value, str
 			ATTACH_NAME_MAX);
 	case WORD_RISK:
 		return take_risk(o, value, err);
+	case WORD_TAP:
+		o->tap.name = value;
+		return tap_check_name(value, err);
+	case WORD_OWNER:
+		return take_owner(o, value, err);
 	default:
 		return err_set(err, "internal: option %d", (int)word);
 	}
@@ -151,13 +184,16 @@ static int parse(int argc, char **argv, unsigned allowed, bool rest, struct atta
 	return 0;
 }
 
-int attach_options_parse(int argc, char **argv, struct attach_options *o, struct err *err)
+static int parse_attach(int argc, char **argv, bool machine, struct attach_options *o, struct err *err)
 {
-	const unsigned allowed =
-		OF(PID) | OF(NETNS) | OF(DOCKER) | OF(PODMAN) | OF(JOB) | OF(NAME) | OF(RISK) | OF(HELP);
+	unsigned allowed = OF(PID) | OF(NETNS) | OF(DOCKER) | OF(PODMAN) | OF(JOB) | OF(NAME) | OF(RISK) | OF(HELP);
 
+	if (machine)
+		allowed |= OF(TAP) | OF(OWNER);
 	if (parse(argc, argv, allowed, true, o, err))
 		return -1;
+	if (machine && !o->tap.name)
+		o->tap.name = TAP_DEFAULT;
 	if (o->help)
 		return 0;
 	if (o->kind == TARGET_NONE)
@@ -166,6 +202,16 @@ int attach_options_parse(int argc, char **argv, struct attach_options *o, struct
 		return err_set(err,
 			       "which job? --job JOB of a netgate that waits, or --allow HOST for a gate of its own");
 	return 0;
+}
+
+int attach_options_parse(int argc, char **argv, struct attach_options *o, struct err *err)
+{
+	return parse_attach(argc, argv, false, o, err);
+}
+
+int tap_options_parse(int argc, char **argv, struct attach_options *o, struct err *err)
+{
+	return parse_attach(argc, argv, true, o, err);
 }
 
 int detach_options_parse(int argc, char **argv, struct attach_options *o, struct err *err)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "sandbox-net/attach/target.h"
+#include "sandbox-net/gate/gate.h"
 
 struct err;
 
@@ -18,6 +19,7 @@ struct attach_options {
 	enum target_kind kind;
 	const char *what;
 	const char *job, *name;			 /* NULL: not given */
+	struct gate_tap tap;			 /* sandbox-net tap; .name NULL: S has a stack of its own */
 	uint32_t risks;				 /* bits of enum attach_risk */
 	char *gate[ATTACH_GATE_OPTIONS_MAX + 1]; /* what is netgate's, unseen */
 	size_t n_gate;
@@ -25,16 +27,17 @@ struct attach_options {
 };
 
 /*
- * Parses argv[1..] of attach. Words that are not attach's own are netgate's, in their order; then a gate is started with
+ * Parses argv[1..] of attach or of tap. Words that are not attach's own are netgate's, in their order; then a gate is started with
  * them, and --job is its name. Returns 0, or -1 with what is wrong and what to type instead.
  */
 int attach_options_parse(int argc, char **argv, struct attach_options *o, struct err *err);
+int tap_options_parse(int argc, char **argv, struct attach_options *o, struct err *err);
 
 /* The same for detach and for ls: --job and --name; --json. */
 int detach_options_parse(int argc, char **argv, struct attach_options *o, struct err *err);
 int list_options_parse(int argc, char **argv, struct attach_options *o, struct err *err);
 
 /* What --help prints. */
-extern const char attach_help[], detach_help[], list_help[];
+extern const char attach_help[], tap_help[], detach_help[], list_help[];
 
 #endif

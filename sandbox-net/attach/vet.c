@@ -42,6 +42,7 @@
 
 struct vet {
 	const struct target *target;
+	const struct gate_tap *tap;
 	uint32_t risks;
 	uint32_t *notes;	/* shared with the caller */
 	struct stat gate_owner; /* the user namespace that the gate will belong to */
@@ -209,14 +210,14 @@ static int vet(void *arg, int *fds, struct err *err)
 	if (owner < 0 || fstat(owner, &st))
 		return err_set(err, "it belongs to a user namespace above ours");
 	v->same_owner = same_file(&st, &v->gate_owner);
-	if (gate_check_empty(v->target->netns, err) || look_at_all(v, err))
+	if (gate_check_empty(v->target->netns, v->tap, err) || look_at_all(v, err))
 		return -1;
 	return judge(v, err);
 }
 
-int vet_sandbox(const struct target *t, uint32_t risks, uint32_t *notes, struct err *err)
+int vet_sandbox(const struct target *t, const struct gate_tap *tap, uint32_t risks, uint32_t *notes, struct err *err)
 {
-	struct vet v = { .target = t, .risks = risks };
+	struct vet v = { .target = t, .tap = tap, .risks = risks };
 	int r;
 
 	v.notes = mmap(NULL, sizeof(*v.notes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -10,32 +10,35 @@
 
 #include "base/err.h"
 
-const char options_help[] = "usage: sandbox-net run --gate-fd N [options] -- COMMAND [ARG...]\n"
-			    "\n"
-			    "Runs COMMAND in a sandbox whose only way out is the gate of the netgate process at\n"
-			    "the other end of descriptor N. It is started by netgate, which passes these options on.\n"
-			    "\n"
-			    "  --gate-fd N       socket to the proxy: the gate's descriptors go there\n"
-			    "  --report-fd N     socket to the monitor: notes, stops, the end; without it, stderr\n"
-			    "  --user NAME|UID   run as this user (root only; under sudo: whoever called sudo)\n"
-			    "  --workspace DIR   the one real, writable directory; by default the current one\n"
-			    "  --read PATH       show PATH read-only as well, such as a tool kept in the home\n"
-			    "  --write PATH      a further real, writable directory or file\n"
-			    "  --hide PATH       never show PATH, wherever it would be seen\n"
-			    "  --fs sealed|host  host: the whole tree as it is, with its sockets, keys and tokens\n"
-			    "  --memory N        bytes that its processes may hold together\n"
-			    "  --pids N          processes and threads at once\n"
-			    "  --cpus N          thousandths of a processor\n"
-			    "  --proxy-env       set http_proxy and its kin to the gate's explicit proxy\n"
-			    "  --help            this text\n"
-			    "\n"
-			    "Exit status: the command's own; 128+N when signal N ended it; 126 it could not be\n"
-			    "executed, 127 it was not found; 125 the sandbox could not be built.\n";
+const char options_help[] =
+	"usage: sandbox-net run --gate-fd N [options] -- COMMAND [ARG...]\n"
+	"\n"
+	"Runs COMMAND in a sandbox whose only way out is the gate of the netgate process at\n"
+	"the other end of descriptor N. It is started by netgate, which passes these options on.\n"
+	"\n"
+	"  --gate-fd N       socket to the proxy: the gate's descriptors go there\n"
+	"  --report-fd N     socket to the monitor: notes, stops, the end; without it, stderr\n"
+	"  --user NAME|UID   run as this user (root only; under sudo: whoever called sudo)\n"
+	"  --tap NAME        COMMAND is a virtual machine's monitor: a TAP device of this name for it\n"
+	"  --workspace DIR   the one real, writable directory; by default the current one\n"
+	"  --read PATH       show PATH read-only as well, such as a tool kept in the home\n"
+	"  --write PATH      a further real, writable directory or file\n"
+	"  --hide PATH       never show PATH, wherever it would be seen\n"
+	"  --fs sealed|host  host: the whole tree as it is, with its sockets, keys and tokens\n"
+	"  --memory N        bytes that its processes may hold together\n"
+	"  --pids N          processes and threads at once\n"
+	"  --cpus N          thousandths of a processor\n"
+	"  --proxy-env       set http_proxy and its kin to the gate's explicit proxy\n"
+	"  --help            this text\n"
+	"\n"
+	"Exit status: the command's own; 128+N when signal N ended it; 126 it could not be\n"
+	"executed, 127 it was not found; 125 the sandbox could not be built.\n";
 
 enum {
 	OPT_GATE = 1,
 	OPT_REPORT,
 	OPT_USER,
+	OPT_TAP,
 	OPT_WORKSPACE,
 	OPT_READ,
 	OPT_WRITE,
@@ -49,13 +52,21 @@ enum {
 };
 
 static const struct option option_table[] = {
-	{ "gate-fd", required_argument, NULL, OPT_GATE },  { "report-fd", required_argument, NULL, OPT_REPORT },
-	{ "user", required_argument, NULL, OPT_USER },	   { "workspace", required_argument, NULL, OPT_WORKSPACE },
-	{ "read", required_argument, NULL, OPT_READ },	   { "write", required_argument, NULL, OPT_WRITE },
-	{ "hide", required_argument, NULL, OPT_HIDE },	   { "fs", required_argument, NULL, OPT_FS },
-	{ "memory", required_argument, NULL, OPT_MEMORY }, { "pids", required_argument, NULL, OPT_PIDS },
-	{ "cpus", required_argument, NULL, OPT_CPUS },	   { "proxy-env", no_argument, NULL, OPT_PROXY_ENV },
-	{ "help", no_argument, NULL, OPT_HELP },	   { NULL, 0, NULL, 0 },
+	{ "gate-fd", required_argument, NULL, OPT_GATE },
+	{ "report-fd", required_argument, NULL, OPT_REPORT },
+	{ "user", required_argument, NULL, OPT_USER },
+	{ "workspace", required_argument, NULL, OPT_WORKSPACE },
+	{ "read", required_argument, NULL, OPT_READ },
+	{ "write", required_argument, NULL, OPT_WRITE },
+	{ "hide", required_argument, NULL, OPT_HIDE },
+	{ "fs", required_argument, NULL, OPT_FS },
+	{ "memory", required_argument, NULL, OPT_MEMORY },
+	{ "pids", required_argument, NULL, OPT_PIDS },
+	{ "cpus", required_argument, NULL, OPT_CPUS },
+	{ "proxy-env", no_argument, NULL, OPT_PROXY_ENV },
+	{ "tap", required_argument, NULL, OPT_TAP },
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ NULL, 0, NULL, 0 },
 };
 
 static int parse_fd(const char *name, const char *text, int *out, struct err *err)
@@ -113,6 +124,9 @@ static int apply(int option, const char *value, struct options *o, struct err *e
 		return parse_fd("report-fd", value, &o->report_fd, err);
 	case OPT_USER:
 		o->user = value;
+		return 0;
+	case OPT_TAP:
+		o->tap = value;
 		return 0;
 	case OPT_WORKSPACE:
 		if (!*value)

@@ -25,6 +25,7 @@ struct options {
 	int gate_fd;		      /* SOCK_SEQPACKET to the proxy (base/handoff.h) */
 	int report_fd;		      /* SOCK_SEQPACKET to the monitor (base/report.h); -1: messages go to stderr */
 	const char *user;	      /* name or number; NULL: the caller */
+	const char *tap;	      /* for a virtual machine: its TAP device; NULL: none */
 	const char *workspace;	      /* NULL: the current directory */
 	enum options_fs fs;	      /* sealed unless said otherwise */
 	struct options_paths read;    /* shown read-only */

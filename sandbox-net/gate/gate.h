@@ -10,45 +10,57 @@
 #ifndef SANDBOX_NET_GATE_H
 #define SANDBOX_NET_GATE_H
 
-#include "base/handoff.h"
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 
-/* The link: its two ends have fixed names and addresses, and find each other without ARP or ND. */
-#define GATE_LINK	       "gw0"
-#define GATE_SANDBOX_LINK      "eth0"
-#define GATE_MAC_BYTES	       2, 0, 0, 0, 0, 1
-#define GATE_SANDBOX_MAC_BYTES 2, 0, 0, 0, 0, 2
+#include "base/handoff.h"
 
 struct err;
 
 struct gate {
-	int fds[HANDOFF_FDS]; /* sockets of G; CLOEXEC */
+	int fds[HANDOFF_FDS]; /* sockets of G; CLOEXEC. HANDOFF_GUEST: -1 without a TAP device */
+	size_t n_fds;	      /* that there are */
+};
+
+/* For a virtual machine: the device that its monitor (QEMU, Firecracker) opens in S. */
+struct gate_tap {
+	const char *name;
+	uid_t owner; /* who may open it without a capability; as the caller's user namespace has it */
 };
 
 /*
+ * What stands at S's end of the gate. Without `tap` (NULL), S's own stack: addresses and default routes on eth0.
+ * With it, S is a piece of wire: whatever comes out of the TAP device goes to
+ * the gate and back, and S itself has no address, no route, and sends nothing (see wire.h).
+ *
  * `s_netns`: a descriptor of S's network namespace, owned by a user namespace
  * below the caller's. The caller must have CAP_SYS_ADMIN and CAP_NET_ADMIN
  * over its own user namespace; it stays in its own network namespace, since
  * the work is done in a child process. `eth0` in S comes up last, and carries packets when this
  * returns. Returns 0; or -1 with every descriptor -1, and the kernel then takes what was built away.
  */
-int gate_build(int s_netns, struct gate *gate, struct err *err);
+int gate_build(int s_netns, const struct gate_tap *tap, struct gate *gate, struct err *err);
 
 /* Closes the descriptors. When nobody else holds one, the kernel takes G and eth0 away. */
 void gate_close(struct gate *gate);
 
 /*
  * Whether S, which somebody else made, has no network: `lo`, links that are down and nobody can remove, no route and no
- * neighbour beside theirs. Returns 0; or -1 with what was found, in printable ASCII.
+ * neighbour beside theirs; with `tap`, also that device, left from a gate before. Returns 0; or -1 with what was found, in printable ASCII.
  */
-int gate_check_empty(int s_netns, struct err *err);
+int gate_check_empty(int s_netns, const struct gate_tap *tap, struct err *err);
 
 /*
  * Proves, from inside S, that its only way out is the gate: two links (lo and
  * our eth0), default routes over the gate and nothing else, no other
  * neighbour; and that this proxy answers: TCP over IPv4 and IPv6 to an arbitrary address and
  * a datagram to port 53 each bring back `nonce`. Waits at most 5 s for each answer.
+ *
+ * With `tap` (as for gate_build()): three links, no address, route or neighbour but those of lo, and what answers
+ * is asked for through the TAP device, by a network namespace that stands in for the guest.
  * Returns 0; or -1 with what was found.
  */
-int gate_prove(int s_netns, const uint8_t nonce[HANDOFF_NONCE], struct err *err);
+int gate_prove(int s_netns, const struct gate_tap *tap, const uint8_t nonce[HANDOFF_NONCE], struct err *err);
 
 #endif

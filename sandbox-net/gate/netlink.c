@@ -141,6 +141,16 @@ int netlink_find_link(struct netlink *nl, const char *name, int *index)
 	return r ? r : *index > 0 ? 0 : -ENODEV;
 }
 
+int netlink_set_mac(struct netlink *nl, int index, const uint8_t mac[NETLINK_MAC])
+{
+	struct netlink_request req;
+	struct ifinfomsg *ifi = netlink_begin(&req, RTM_NEWLINK, 0, sizeof(*ifi));
+
+	ifi->ifi_index = index;
+	mnl_attr_put(req.nlh, IFLA_ADDRESS, NETLINK_MAC, mac);
+	return netlink_talk(nl, &req, NULL, NULL);
+}
+
 int netlink_set_up(struct netlink *nl, int index)
 {
 	struct netlink_request req;

@@ -54,6 +54,9 @@ int netlink_add_veth(struct netlink *nl, const struct netlink_end *near, const s
 /* The index of a link by name. */
 int netlink_find_link(struct netlink *nl, const char *name, int *index);
 
+/* Sets a link's hardware address. */
+int netlink_set_mac(struct netlink *nl, int index, const uint8_t mac[NETLINK_MAC]);
+
 /* Sets IFF_UP. */
 int netlink_set_up(struct netlink *nl, int index);
 

@@ -27,6 +27,8 @@ struct probe {
 /* Opens and begins one. Returns 0 or -1. */
 static int begin(struct probe *p, struct err *err)
 {
+	/* Ends with a reset: a socket of G that waited for our last word would keep G alive after its proxy. */
+	static const struct linger now = { .l_onoff = 1 };
 	static const char question[] = "netgate";
 	struct sockaddr_storage ss;
 	struct endpoint to;
@@ -38,6 +40,7 @@ static int begin(struct probe *p, struct err *err)
 	p->fd = socket(ss.ss_family, p->type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (p->fd < 0)
 		return err_set_errno(err, errno, "%s socket", p->what);
+	(void)setsockopt(p->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 	if (connect(p->fd, (struct sockaddr *)&ss, len) && errno != EINPROGRESS)
 		return err_set_errno(err, errno, "%s to %s", p->what, p->to);
 	if (p->type == SOCK_DGRAM && send(p->fd, question, sizeof(question), 0) < 0)

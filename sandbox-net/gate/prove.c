@@ -25,16 +25,19 @@
 #include "sandbox-net/gate/netlink.h"
 #include "sandbox-net/gate/netns.h"
 #include "sandbox-net/gate/probe.h"
+#include "sandbox-net/gate/stack.h"
+#include "sandbox-net/gate/wire.h"
 
 #define PROVE_ATTRS 64 /* attribute types looked at */
 
 /* What was found so far. */
 struct prove {
 	struct err *err;
-	uint32_t lo, eth; /* link indexes */
-	unsigned addrs;	  /* of eth0 */
+	const struct gate_tap *tap;
+	struct stack_ends ends;
+	uint32_t lo, eth, tun; /* link indexes */
+	unsigned addrs;	       /* of eth0 */
 	unsigned defaults;
-	struct addr gate4, gate6, own4, own6;
 	bool empty; /* there must be no gate yet */
 };
 
@@ -135,7 +138,6 @@ static const struct nlattr *link_kind(const struct nlattr *info)
 
 static int link_cb(const struct nlmsghdr *nlh, void *arg)
 {
-	static const uint8_t mac[NETLINK_MAC] = { GATE_SANDBOX_MAC_BYTES };
 	const struct ifinfomsg *ifi = mnl_nlmsg_get_payload(nlh);
 	struct prove_attrs a = attrs_of(nlh, sizeof(*ifi));
 	const struct nlattr *kind = link_kind(a.tb[IFLA_LINKINFO]);
@@ -149,13 +151,19 @@ static int link_cb(const struct nlmsghdr *nlh, void *arg)
 	}
 	/* IFLA_LINK_NETNSID: its other end is in another namespace. */
 	if (!p->empty && strcmp(name, GATE_SANDBOX_LINK) == 0 && attr_is_text(kind, "veth") &&
-	    attr_is(a.tb[IFLA_ADDRESS], mac, sizeof(mac)) && a.tb[IFLA_LINK_NETNSID]) {
+	    attr_is(a.tb[IFLA_ADDRESS], p->ends.sandbox.link.mac, NETLINK_MAC) && a.tb[IFLA_LINK_NETNSID]) {
 		p->eth = (uint32_t)ifi->ifi_index;
+		return MNL_CB_OK;
+	}
+	/* In a namespace that had a gate before, the device is still there. */
+	if (p->tap && strcmp(name, p->tap->name) == 0 && attr_is_text(kind, "tun")) {
+		p->tun = (uint32_t)ifi->ifi_index;
 		return MNL_CB_OK;
 	}
 	if (is_down_tunnel(name, kind, ifi->ifi_flags))
 		return MNL_CB_OK;
-	if (p->empty && strcmp(name, GATE_SANDBOX_LINK) == 0 && attr_is(a.tb[IFLA_ADDRESS], mac, sizeof(mac)))
+	if (p->empty && strcmp(name, GATE_SANDBOX_LINK) == 0 &&
+	    attr_is(a.tb[IFLA_ADDRESS], p->ends.sandbox.link.mac, NETLINK_MAC))
 		err_set(p->err, "it has a gate already: its %s is the end of one", name);
 	else if (p->empty)
 		err_set(p->err, "it has another interface than lo: %s", printable(name, text));
@@ -170,11 +178,12 @@ static int addr_cb(const struct nlmsghdr *nlh, void *arg)
 	struct prove_attrs a = attrs_of(nlh, sizeof(*ifa));
 	char text[INET6_ADDRSTRLEN];
 	struct prove *p = arg;
+	const struct stack_end *own = &p->ends.sandbox;
 
 	if (ifa->ifa_index == p->lo)
 		return MNL_CB_OK;
-	if (ifa->ifa_index == p->eth &&
-	    attr_is_addr(a.tb[IFA_ADDRESS], ifa->ifa_family == AF_INET ? &p->own4 : &p->own6)) {
+	if (!p->tap && ifa->ifa_index == p->eth &&
+	    attr_is_addr(a.tb[IFA_ADDRESS], ifa->ifa_family == AF_INET ? &own->v4 : &own->v6)) {
 		p->addrs++;
 		return MNL_CB_OK;
 	}
@@ -190,11 +199,12 @@ static int neigh_cb(const struct nlmsghdr *nlh, void *arg)
 	struct prove_attrs a = attrs_of(nlh, sizeof(*nd));
 	char text[INET6_ADDRSTRLEN];
 	struct prove *p = arg;
+	const struct stack_end *gate = &p->ends.gate;
 
 	if ((uint32_t)nd->ndm_ifindex == p->lo || nd->ndm_state == NUD_NOARP)
 		return MNL_CB_OK;
-	if ((uint32_t)nd->ndm_ifindex == p->eth && nd->ndm_state == NUD_PERMANENT &&
-	    attr_is_addr(a.tb[NDA_DST], nd->ndm_family == AF_INET ? &p->gate4 : &p->gate6))
+	if (!p->tap && (uint32_t)nd->ndm_ifindex == p->eth && nd->ndm_state == NUD_PERMANENT &&
+	    attr_is_addr(a.tb[NDA_DST], nd->ndm_family == AF_INET ? &gate->v4 : &gate->v6))
 		return MNL_CB_OK;
 	err_set(p->err, "it has a neighbour that is not the gate: %s", attr_text(a.tb[NDA_DST], nd->ndm_family, text));
 	return refuse(p);
@@ -207,14 +217,14 @@ static bool is_plain_route(const struct prove_attrs *a)
 	       !a->tb[RTA_ENCAP_TYPE];
 }
 
-/* What the kernel derives from eth0's own addresses. */
-static bool is_kernel_route(const struct rtmsg *rt, const struct prove_attrs *a, uint32_t table)
+/* What the kernel derives from eth0's own addresses; without any, what it has for each link: IPv6 multicast. */
+static bool is_kernel_route(const struct prove *p, const struct rtmsg *rt, const struct prove_attrs *a, uint32_t table)
 {
 	if (rt->rtm_protocol != RTPROT_KERNEL || a->tb[RTA_GATEWAY])
 		return false;
 	if (table == RT_TABLE_LOCAL)
 		return true;
-	return table == RT_TABLE_MAIN && rt->rtm_type == RTN_UNICAST &&
+	return !p->tap && table == RT_TABLE_MAIN && rt->rtm_type == RTN_UNICAST &&
 	       rt->rtm_dst_len == (rt->rtm_family == AF_INET ? GATE_PLEN4 : GATE_PLEN6);
 }
 
@@ -226,14 +236,15 @@ static int route_cb(const struct nlmsghdr *nlh, void *arg)
 	uint32_t table = a.tb[RTA_TABLE] ? attr_u32(a.tb[RTA_TABLE]) : rt->rtm_table;
 	char text[INET6_ADDRSTRLEN];
 	struct prove *p = arg;
+	const struct stack_end *gate = &p->ends.gate;
 
 	if (rt->rtm_type == RTN_UNREACHABLE || rt->rtm_type == RTN_BLACKHOLE || rt->rtm_type == RTN_PROHIBIT)
 		return MNL_CB_OK;
 	if (is_plain_route(&a)) {
-		if (oif == p->lo || (oif == p->eth && is_kernel_route(rt, &a, table)))
+		if (oif == p->lo || ((oif == p->eth || (p->tap && oif == p->tun)) && is_kernel_route(p, rt, &a, table)))
 			return MNL_CB_OK;
-		if (oif == p->eth && table == RT_TABLE_MAIN && rt->rtm_dst_len == 0 &&
-		    attr_is_addr(a.tb[RTA_GATEWAY], rt->rtm_family == AF_INET ? &p->gate4 : &p->gate6)) {
+		if (!p->tap && oif == p->eth && table == RT_TABLE_MAIN && rt->rtm_dst_len == 0 &&
+		    attr_is_addr(a.tb[RTA_GATEWAY], rt->rtm_family == AF_INET ? &gate->v4 : &gate->v6)) {
 			p->defaults++;
 			return MNL_CB_OK;
 		}
@@ -261,65 +272,67 @@ static int dump(struct netlink *nl, struct prove *p, uint16_t type, int family, 
 static int check_layout(struct prove *p)
 {
 	__attribute__((cleanup(netlink_close))) struct netlink nl = { .fd = -1 };
+	const unsigned each = p->tap ? 0 : 2; /* one of IPv4, one of IPv6 */
 	int r = netlink_open(&nl, NETLINK_ROUTE);
 
 	if (r)
 		return err_set_errno(p->err, -r, "netlink socket");
 	if (dump(&nl, p, RTM_GETLINK, AF_UNSPEC, sizeof(struct ifinfomsg), link_cb))
 		return -1;
-	if (!p->lo || (!p->eth && !p->empty))
-		return err_set(p->err, "it has no %s", p->lo ? GATE_SANDBOX_LINK : "lo");
+	if (!p->lo || (!p->empty && (!p->eth || (p->tap && !p->tun))))
+		return err_set(p->err, "it has no %s", !p->lo ? "lo" : !p->eth ? GATE_SANDBOX_LINK : p->tap->name);
 	if (dump(&nl, p, RTM_GETADDR, AF_UNSPEC, sizeof(struct ifaddrmsg), addr_cb) ||
 	    dump(&nl, p, RTM_GETNEIGH, AF_INET, sizeof(struct ndmsg), neigh_cb) ||
 	    dump(&nl, p, RTM_GETNEIGH, AF_INET6, sizeof(struct ndmsg), neigh_cb) ||
 	    dump(&nl, p, RTM_GETROUTE, AF_INET, sizeof(struct rtmsg), route_cb) ||
 	    dump(&nl, p, RTM_GETROUTE, AF_INET6, sizeof(struct rtmsg), route_cb))
 		return -1;
-	if (!p->empty && (p->addrs != 2 || p->defaults != 2))
-		return err_set(p->err, "it has %u of its 2 addresses and %u of its 2 default routes", p->addrs,
-			       p->defaults);
+	if (!p->empty && (p->addrs != each || p->defaults != each))
+		return err_set(p->err, "it has %u of its %u addresses and %u of its %u default routes", p->addrs, each,
+			       p->defaults, each);
 	return 0;
 }
 
 struct prove_job {
 	int s_netns;
+	const struct gate_tap *tap;
 	const uint8_t *nonce;
 };
 
 static int prove(void *arg, int *fds, struct err *err)
 {
 	const struct prove_job *job = arg;
-	struct prove p = { .err = err };
+	struct prove p = { .err = err, .tap = job->tap };
 
 	(void)fds;
-	if (addr_parse(GATE_ADDR4, strlen(GATE_ADDR4), &p.gate4) ||
-	    addr_parse(GATE_ADDR6, strlen(GATE_ADDR6), &p.gate6) ||
-	    addr_parse(GATE_SANDBOX4, strlen(GATE_SANDBOX4), &p.own4) ||
-	    addr_parse(GATE_SANDBOX6, strlen(GATE_SANDBOX6), &p.own6))
-		return err_set(err, "the gate's layout is not made of addresses");
+	if (stack_ends(&p.ends, err))
+		return -1;
 	if (netns_enter(job->s_netns, err))
 		return -1;
 	if (check_layout(&p))
 		return err_wrap(err, "the sandbox's only way out must be the gate, but");
-	return probe_gate(job->nonce, err);
+	return job->tap ? wire_probe(job->tap, &p.ends, job->nonce, err) : probe_gate(job->nonce, err);
 }
 
 static int check_empty(void *arg, int *fds, struct err *err)
 {
-	struct prove p = { .err = err, .empty = true };
+	const struct prove_job *job = arg;
+	struct prove p = { .err = err, .tap = job->tap, .empty = true };
 
 	(void)fds;
-	return netns_enter(*(const int *)arg, err) || check_layout(&p) ? -1 : 0;
+	return stack_ends(&p.ends, err) || netns_enter(job->s_netns, err) || check_layout(&p) ? -1 : 0;
 }
 
-int gate_check_empty(int s_netns, struct err *err)
+int gate_check_empty(int s_netns, const struct gate_tap *tap, struct err *err)
 {
-	return netns_run(check_empty, &s_netns, NULL, 0, err);
+	struct prove_job job = { .s_netns = s_netns, .tap = tap };
+
+	return netns_run(check_empty, &job, NULL, 0, err);
 }
 
-int gate_prove(int s_netns, const uint8_t nonce[HANDOFF_NONCE], struct err *err)
+int gate_prove(int s_netns, const struct gate_tap *tap, const uint8_t nonce[HANDOFF_NONCE], struct err *err)
 {
-	struct prove_job job = { .s_netns = s_netns, .nonce = nonce };
+	struct prove_job job = { .s_netns = s_netns, .tap = tap, .nonce = nonce };
 
 	return netns_run(prove, &job, NULL, 0, err);
 }

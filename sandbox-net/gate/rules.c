@@ -212,6 +212,36 @@ const char rules_text[] =
 	" chain arriving {\n  type filter hook input priority filter; policy drop;\n }\n"
 	" chain leaving {\n  type filter hook output priority filter; policy drop;\n }\n"
 	"}\n";
+
+/*
+ * For a guest. Below IP: what is not addressed to gw0 is judged all the same (the kernel drops a frame to another
+ * MAC before any rule of inet sees it), and what is neither IP nor a question for the gateway's MAC is counted and dropped.
+ *
+ * In IP: only the guest's MAC may send. What HANDOFF_GUEST answers is dropped here without a further word, DHCP under a count of
+ * its own, so that the proxy can record what it did not answer. Then, quietly while it is rare, what a guest's kernel
+ * sends by itself: its link-local address is nobody's business. All else is the same as for everybody.
+ */
+const char rules_guest_text[] =
+	"table netdev " GATE_NFT_TABLE " {\n"
+	" counter " GATE_NFT_COUNTER "frame { }\n"
+	" limit quiet_rate { rate 10/second burst 100 packets }\n"
+	" chain frames {\n"
+	"  type filter hook ingress device \"" GATE_LINK "\" priority 0; policy drop;\n"
+	"  ether type { 0x0800, 0x86dd } meta pkttype set 0 accept\n"
+	"  ether saddr " GATE_SANDBOX_MAC " arp operation request limit name quiet_rate drop\n"
+	" " COUNT("frame") "\n"
+	" }\n"
+	"}\n"
+	"table inet " GATE_NFT_TABLE " {\n"
+	" chain guest {\n"
+	"  ether saddr != " GATE_SANDBOX_MAC " goto drop_spoofed\n"
+	"  ip saddr { 0.0.0.0, " GATE_SANDBOX4 " } ip daddr { 255.255.255.255, " GATE_ADDR4 " } ip hdrlength 5"
+	" ip frag-off & 0x3fff == 0 udp sport 68 udp dport 67" COUNT("dhcp") " drop\n"
+	"  ip6 saddr { ::, fe80::/10, " GATE_SANDBOX6 " } ip6 daddr { ff02::/16, " GATE_ADDR6 " }"
+	" icmpv6 type { 131, 132, 133, 135, 136, 143 } limit name quiet_rate drop\n"
+	" }\n"
+	"}\n"
+	"insert rule inet " GATE_NFT_TABLE " arriving iifname \"" GATE_LINK "\" jump guest\n";
 /* clang-format on */
 
 #define RULES_SPARE_FDS 16 /* what libnftables may open at once */
@@ -229,7 +259,7 @@ static int check_descriptors(struct err *err)
 	return 0;
 }
 
-int rules_load(struct err *err)
+int rules_load(const char *text, struct err *err)
 {
 	struct nft_ctx *nft;
 	int r = 0;
@@ -241,7 +271,7 @@ int rules_load(struct err *err)
 		return err_set(err, "libnftables: out of memory");
 	if (nft_ctx_buffer_error(nft) || nft_ctx_buffer_output(nft))
 		r = err_set(err, "libnftables: out of memory");
-	else if (nft_run_cmd_from_buffer(nft, rules_text))
+	else if (nft_run_cmd_from_buffer(nft, text))
 		r = err_set(
 			err,
 			"nftables refused the gate's rules (is nf_tables with tproxy, log and reject available?): %s",

@@ -9,11 +9,16 @@ struct err;
 extern const char rules_text[];
 
 /*
- * Loads rules_text into the present network namespace, which must have no
- * nftables yet. Only for a short-lived process: libnftables keeps global state
+ * What is added for the guest of a virtual machine, whose own kernel, with any
+ * frame that it can make, is at the other end. Loaded after rules_text, when gw0 is there.
+ */
+extern const char rules_guest_text[];
+
+/*
+ * Adds rules in nft(8) syntax to the present network namespace. Only for a short-lived process: libnftables keeps global state
  * and aborts the process when its descriptor is FD_SETSIZE or more. Returns 0 or -1.
  */
-int rules_load(struct err *err);
+int rules_load(const char *text, struct err *err);
 
 /*
  * Lets the present network namespace answer every refused packet: by default

@@ -6,9 +6,13 @@
 #include "sandbox-net/gate/sockets.h"
 
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netfilter/nfnetlink_log.h>
 #include <linux/rtnetlink.h>
+#include <netinet/icmp6.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdbool.h>
@@ -22,6 +26,7 @@
 #define SOCKETS_BACKLOG	      4096	/* the kernel's own ceiling (net.core.somaxconn) for a new namespace */
 #define SOCKETS_NFLOG_BUFFER  (8 << 20) /* bytes: 150,000 packets a second without loss */
 #define SOCKETS_UDP_BUFFER    (1 << 20)
+#define SOCKETS_GUEST_SNAPLEN (14 + GATE_MTU)
 #define SOCKETS_NFLOG_SNAPLEN 1600 /* a whole datagram, so that a QUIC Initial can be read */
 
 /* Sets an int option. Returns 0 or -1. */
@@ -167,6 +172,65 @@ int sockets_open(int *fds, struct err *err)
 		return 0;
 fail:
 	sockets_close(fds);
+	return -1;
+}
+
+/*
+ * What the guest asks of its gateway, from its own MAC. Offsets are those of an
+ * Ethernet frame: type at 12, IPv4 header at 14 (fragment at 20, protocol at
+ * 23), IPv6 at 14 (next header at 20), ICMPv6 type at 54.
+ */
+static int attach_guest_filter(int fd, struct err *err)
+{
+	static const uint8_t mac[] = { GATE_SANDBOX_MAC_BYTES };
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 6),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+			 (uint32_t)mac[0] << 24 | (uint32_t)mac[1] << 16 | (uint32_t)mac[2] << 8 | mac[3], 0, 18),
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 10),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)mac[4] << 8 | mac[5], 0, 16),
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_ARP, 13, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_IPV6, 8, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_IP, 0, 12),
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 23),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 0, 10),
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 20),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x3fff, 8, 0),
+		BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 14),
+		BPF_STMT(BPF_LD | BPF_H | BPF_IND, 16),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 67, 4, 5),
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 20),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_ICMPV6, 0, 3),
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 54),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ND_NEIGHBOR_SOLICIT, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SOCKETS_GUEST_SNAPLEN),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	const struct sock_fprog prog = { .len = sizeof(code) / sizeof(*code), .filter = code };
+
+	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog)))
+		return err_set_errno(err, errno, "filter of the packet socket");
+	return set(fd, SOL_SOCKET, SO_LOCK_FILTER, 1, "SO_LOCK_FILTER", err);
+}
+
+int sockets_open_guest(int gw, int *fd, struct err *err)
+{
+	struct sockaddr_ll at = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = gw };
+
+	/* Protocol 0: nothing arrives before the filter is in place. */
+	*fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (*fd < 0)
+		return err_set_errno(err, errno, "packet socket (is AF_PACKET available?)");
+	if (attach_guest_filter(*fd, err) ||
+	    set(*fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, 1, "PACKET_IGNORE_OUTGOING", err))
+		goto fail;
+	if (bind(*fd, (struct sockaddr *)&at, sizeof(at)) == 0)
+		return 0;
+	err_set_errno(err, errno, "bind the packet socket");
+fail:
+	close(*fd);
+	*fd = -1;
 	return -1;
 }
 

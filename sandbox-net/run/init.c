@@ -113,6 +113,18 @@ static int filter_calls(bool refuse_unix, struct err *err)
 	return rc ? err_set_errno(err, -rc, "cannot apply the seccomp filter") : 0;
 }
 
+/* Better said here than in whatever words the monitor of the virtual machine finds. */
+static int check_tun(const struct user *u, struct err *err)
+{
+	if (access("/dev/net/tun", R_OK | W_OK) == 0)
+		return 0;
+	return err_set_errno(
+		err, errno,
+		"user %s may not open /dev/net/tun, which the virtual machine needs; opening it gives no right "
+		"by itself: chmod 0666 /dev/net/tun",
+		u->name);
+}
+
 static int prepare(struct init *init, struct err *err)
 {
 	/* With 0, a core_pattern that names a program runs it all the same; with 1 the kernel starts none (core(5)). */
@@ -129,6 +141,8 @@ static int prepare(struct init *init, struct err *err)
 	if (chdir(init->seal.cwd))
 		return err_set_errno(err, errno, "cannot change to %s as user %s", init->seal.cwd,
 				     init->seal.user->name);
+	if (init->seal.options->tap && check_tun(init->seal.user, err))
+		return -1;
 	if (setrlimit(RLIMIT_CORE, &core))
 		snprintf(init->seal.note + strlen(init->seal.note), sizeof(init->seal.note) - strlen(init->seal.note),
 			 "%sthe limit on core dumps cannot be set: a handler in the host may see those of the command",

@@ -36,7 +36,9 @@
 #include "base/err.h"
 #include "sandbox-net/caller/options.h"
 #include "sandbox-net/caller/user.h"
+#include "sandbox-net/gate/gate.h"
 #include "sandbox-net/gate/handoff.h"
+#include "sandbox-net/gate/tap.h"
 #include "sandbox-net/resources/resources.h"
 #include "sandbox-net/run/channel.h"
 #include "sandbox-net/run/init.h"
@@ -150,6 +152,8 @@ static int prepare(struct run *r, struct err *err)
 	r->init.seal.options = r->options;
 	r->init.seal.user = &r->user;
 	r->init.seal.privileged = privileged;
+	if (r->options->tap && tap_check_name(r->options->tap, err))
+		return -1;
 	if (user_resolve(r->options->user, privileged, &r->user, err) || seal_choose_workspace(&r->init.seal, err))
 		return -1;
 	note_core_socket(r);
@@ -228,10 +232,15 @@ static int give_up(const struct resources *resources, struct err *err)
 
 static int set_up(struct run *r, struct err *err)
 {
+	struct gate_tap tap = { .name = r->options->tap };
+
 	close_inherited(r->options);
 	if (check_standard_streams(r, err) || prepare(r, err) || start_init(r, err))
 		return -1;
-	if (handoff_run(r->options->gate_fd, r->ns.net, r->resources.holder, err) || wait_until_built(r, err))
+	/* In U the user is 0. */
+	tap.owner = r->init.seal.privileged ? r->user.uid : 0;
+	if (handoff_run(r->options->gate_fd, r->ns.net, r->options->tap ? &tap : NULL, r->resources.holder, err) ||
+	    wait_until_built(r, err))
 		return -1;
 	close(r->options->gate_fd);
 	report_sandbox(&r->report, r->init_pid, r->ns.user, r->ns.net);

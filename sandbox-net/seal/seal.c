@@ -168,7 +168,7 @@ static int mount_dev(const struct build *b, size_t i, int target, struct err *er
 	dir = seal_make_backing(b->stage, b->host_root, &b->plan, i, b->seal->privileged ? b->seal->user : NULL, err);
 	if (dir < 0)
 		return -1;
-	rc = seal_mount_dev(b->host_root, dir, b->shm, target, err);
+	rc = seal_mount_dev(b->host_root, dir, b->shm, target, b->seal->options->tap != NULL, err);
 	close(dir);
 	return rc;
 }

@@ -13,7 +13,14 @@
 #include "base/err.h"
 #include "sandbox-net/seal/mounts.h"
 
-static const char *const dev_nodes[] = { "null", "zero", "full", "random", "urandom", "tty" };
+/* The last ones only for a virtual machine's monitor: what each user may do with them is for their modes to say. */
+static const char *const dev_nodes[] = { "null", "zero", "full", "random", "urandom", "tty", "net/tun", "kvm" };
+#define DEV_NODES_ALWAYS 6
+
+static size_t count_nodes(bool machine)
+{
+	return machine ? sizeof(dev_nodes) / sizeof(*dev_nodes) : DEV_NODES_ALWAYS;
+}
 
 static const struct {
 	const char *name, *target;
@@ -22,9 +29,11 @@ static const struct {
 	{ "stderr", "/proc/self/fd/2" }, { "ptmx", "pts/ptmx" },
 };
 
-static int prepare_dev(int dir)
+static int prepare_dev(int dir, bool machine)
 {
-	for (size_t i = 0; i < sizeof(dev_nodes) / sizeof(*dev_nodes); i++) {
+	if (machine && mkdirat(dir, "net", 0755))
+		return -errno;
+	for (size_t i = 0; i < count_nodes(machine); i++) {
 		int fd = openat(dir, dev_nodes[i], O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
 
 		if (fd < 0)
@@ -80,12 +89,12 @@ static int mount_pts(int dev)
 }
 
 /* What lies inside /dev, on `dev`: the directory as it is mounted. */
-static int fill_dev(int host_root, int shm, int dev, struct err *err)
+static int fill_dev(int host_root, int shm, int dev, bool machine, struct err *err)
 {
 	char path[32];
 	int rc;
 
-	for (size_t i = 0; i < sizeof(dev_nodes) / sizeof(*dev_nodes); i++) {
+	for (size_t i = 0; i < count_nodes(machine); i++) {
 		snprintf(path, sizeof(path), "dev/%s", dev_nodes[i]);
 		/* Read-only says nothing about the device; it keeps root's command from changing the node's mode. */
 		rc = bind_at(host_root, path, dev, dev_nodes[i],
@@ -113,18 +122,18 @@ static int attach_and_keep(int mount, int target)
 	return rc ? rc : kept;
 }
 
-int seal_mount_dev(int host_root, int dir, int shm, int target, struct err *err)
+int seal_mount_dev(int host_root, int dir, int shm, int target, bool machine, struct err *err)
 {
 	int dev, rc;
 
-	rc = prepare_dev(dir);
+	rc = prepare_dev(dir, machine);
 	if (rc)
 		return err_set_errno(err, -rc, "cannot prepare /dev");
 	rc = mounts_clone(dir, false, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
 	dev = rc < 0 ? rc : attach_and_keep(rc, target);
 	if (dev < 0)
 		return err_set_errno(err, -dev, "cannot mount /dev");
-	rc = fill_dev(host_root, shm, dev, err);
+	rc = fill_dev(host_root, shm, dev, machine, err);
 	close(dev);
 	return rc;
 }

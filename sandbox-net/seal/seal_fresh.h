@@ -3,14 +3,17 @@
 #ifndef SANDBOX_NET_SEAL_FRESH_H
 #define SANDBOX_NET_SEAL_FRESH_H
 
+#include <stdbool.h>
+
 struct err;
 
 /*
  * Fills directory `dir` (of the staging file system) and mounts the result on
  * `target`: null, zero, full, random, urandom and tty of the host, a devpts
- * of its own, directory `shm`, and the usual links. Returns 0 or -1.
+ * of its own, directory `shm`, and the usual links; with `machine`, for the
+ * monitor of a virtual machine, net/tun and kvm where the host has them too. Returns 0 or -1.
  */
-int seal_mount_dev(int host_root, int dir, int shm, int target, struct err *err);
+int seal_mount_dev(int host_root, int dir, int shm, int target, bool machine, struct err *err);
 
 /*
  * Mounts a fresh proc(5) on `target` with its machine-wide parts masked or

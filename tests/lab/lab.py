@@ -12,6 +12,7 @@ is at hand for a test's assertions.
 import itertools
 import os
 import shutil
+import stat
 import subprocess
 import tempfile
 import textwrap
@@ -36,6 +37,7 @@ UDP_ECHO = 5000  # the port of "raw" that sends datagrams back
 DEAD = 66  # routed to the internet, and nothing there answers
 MORE_HOSTS = range(100, 256, 4)  # of these numbers are the networks of the hosts that tests add
 METADATA = "169.254.169.254"
+TUN = "/dev/net/tun"
 PRIVATE = "10.77.0.1"  # of the internet's side, with an echo service
 
 PORTS = {"echo": 7, "sink": 9, "source": 19, "banner": 25, "mute": 4444, "rude": 4445, "postgres": 5432}
@@ -101,7 +103,7 @@ class Host:
             path = os.path.join(self.lab.folder, f"resolv.conf.{self.name}.{len(self._mounts)}")
             with open(path, "w") as out:
                 out.write(resolv)
-            self._mounts[key] = MountNS({"/etc/resolv.conf": path}, tmpfs, without)
+            self._mounts[key] = MountNS({"/etc/resolv.conf": path} | self.lab.devices, tmpfs, without)
         return self._mounts[key]
 
     def command(self, argv, user=None, mounts=None, cwd=None):
@@ -160,6 +162,7 @@ class Lab:
 
     def _start(self):
         self.user = self._own(User())
+        self.devices = {TUN: self._node("tun", TUN)} if os.path.exists(TUN) else {}
         self.ca = CA(os.path.join(self.build, "lab-ca"))
         self.ca_file = os.path.join(self.folder, "ca.pem")
         shutil.copy(self.ca.ca, self.ca_file)
@@ -176,6 +179,13 @@ class Lab:
         self._start_dns()
         self._start_web()
         self._start_raw()
+
+    def _node(self, name, like):
+        """A device node as a well-kept machine has it: open to everybody, whatever this one's own says."""
+        path = os.path.join(self.folder, name)
+        os.mknod(path, 0o666 | stat.S_IFCHR, os.stat(like).st_rdev)
+        os.chmod(path, 0o666)
+        return path
 
     def _start_dns(self):
         self.dns = self._own(DnsServer(self._loop))

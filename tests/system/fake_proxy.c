@@ -103,7 +103,7 @@ static void answer_stream(const struct fake *f, int fd)
 
 static void drop_gate(struct fake *f)
 {
-	for (size_t i = 0; i < HANDOFF_FDS && f->held; i++)
+	for (size_t i = 0; i < HANDOFF_GUEST && f->held; i++)
 		close(f->fds[i]);
 	f->held = false;
 	close(f->gate);
@@ -131,7 +131,7 @@ static void on_gate(struct fake *f)
 		f->gate = -1;
 		return;
 	}
-	if (msg.type == HANDOFF_GATE && n == HANDOFF_FDS) {
+	if (msg.type == HANDOFF_GATE && n == HANDOFF_GUEST) {
 		memcpy(f->fds, fds, sizeof(f->fds));
 		memcpy(f->nonce, msg.nonce, sizeof(f->nonce));
 		f->held = f->ready = true;

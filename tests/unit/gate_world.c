@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
@@ -106,7 +107,9 @@ bool world_possible(void)
 	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
 }
 
-static _Noreturn void live(bool rootless, void (*scenario)(struct world *w), int parent)
+const struct gate_tap world_tap = { .name = "tap0" };
+
+static _Noreturn void live(bool rootless, bool tap, void (*scenario)(struct world *w), int parent)
 {
 	struct world w = { .parent = parent };
 	struct err err = { "" };
@@ -115,7 +118,7 @@ static _Noreturn void live(bool rootless, void (*scenario)(struct world *w), int
 	if (rootless)
 		enter_own_userns();
 	w.s_netns = make_sandbox();
-	if (gate_build(w.s_netns, &w.gate, &err))
+	if (gate_build(w.s_netns, tap ? &world_tap : NULL, &w.gate, &err))
 		world_fail(__FILE__, __LINE__, err.text);
 	CHECK_EQ(setns(w.s_netns, CLONE_NEWNET), 0);
 	w.eth = (int)if_nametoindex(GATE_SANDBOX_LINK);
@@ -132,7 +135,7 @@ static int wait_child(pid_t pid)
 	return waitpid(pid, &status, 0) == pid && status == 0 ? 0 : 1;
 }
 
-int world_run(bool rootless, void (*scenario)(struct world *w), void (*outside)(int sock))
+int world_run(bool rootless, bool tap, void (*scenario)(struct world *w), void (*outside)(int sock))
 {
 	int sock[2], failed;
 	pid_t inside, beside;
@@ -142,7 +145,7 @@ int world_run(bool rootless, void (*scenario)(struct world *w), void (*outside)(
 	inside = fork();
 	if (inside == 0) {
 		close(sock[0]);
-		live(rootless, scenario, sock[1]);
+		live(rootless, tap, scenario, sock[1]);
 	}
 	close(sock[1]);
 	beside = outside ? fork() : -1;
@@ -157,6 +160,13 @@ int world_run(bool rootless, void (*scenario)(struct world *w), void (*outside)(
 	return failed + (outside ? wait_child(beside) : 0);
 }
 
+static bool may_everybody(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && (st.st_mode & 0006) == 0006;
+}
+
 void world_test(void **state)
 {
 	const struct world_scenario *s = *state;
@@ -165,7 +175,11 @@ void world_test(void **state)
 		print_message("skipped: namespaces can't be made here\n");
 		skip();
 	}
-	assert_int_equal(world_run(s->rootless, s->inside, s->outside), 0);
+	if (s->tap && s->rootless && geteuid() == 0 && !may_everybody("/dev/net/tun")) {
+		print_message("skipped: /dev/net/tun is root's alone\n");
+		skip();
+	}
+	assert_int_equal(world_run(s->rootless, s->tap, s->inside, s->outside), 0);
 }
 
 pid_t world_fork(void (*work)(struct world *w), struct world *w)

@@ -45,36 +45,44 @@ struct world_drop {
 _Noreturn void world_fail(const char *file, int line, const char *what);
 void world_check_eq(const char *file, int line, const char *what, long long got, long long want);
 
+extern const struct gate_tap world_tap;
+
 /* True when this process may make the namespaces that the tests need. */
 bool world_possible(void);
 
 /*
  * Runs `scenario` in a child that has built a gate and entered S; `rootless`:
- * as an ordinary user, inside a user namespace of its own. `outside` (may be
+ * as an ordinary user, inside a user namespace of its own; `tap`: S is a piece of wire to world_tap. `outside` (may be
  * NULL) runs at the same time beside it, with the same user id and outside of that user
  * namespace; `sock` is the other end of world.parent. Returns how many of the two failed.
  */
-int world_run(bool rootless, void (*scenario)(struct world *w), void (*outside)(int sock));
+int world_run(bool rootless, bool tap, void (*scenario)(struct world *w), void (*outside)(int sock));
 
 /* One entry of a test program's table. */
 struct world_scenario {
 	void (*inside)(struct world *w);
 	void (*outside)(int sock);
 	bool rootless;
+	bool tap;
 };
 /* Runs the struct world_scenario at *state as a cmocka test; skipped where namespaces can't be made. */
 void world_test(void **state);
 
 /* Two entries for an array of struct CMUnitTest: as root and as an ordinary user. */
-#define WORLD_TEST_AS(in, out, rootless, suffix) \
+#define WORLD_TEST_AS(in, out, rootless, tap, suffix) \
 	{ \
 #in suffix, world_test, NULL, NULL, &(struct world_scenario) \
 		{ \
-			in, out, rootless \
+			in, out, rootless, tap \
 		} \
 	}
-#define WORLD_TEST_OUTSIDE(in, out) WORLD_TEST_AS(in, out, false, " (root)"), WORLD_TEST_AS(in, out, true, " (user)")
-#define WORLD_TEST(in)		    WORLD_TEST_OUTSIDE(in, NULL)
+#define WORLD_TEST_OUTSIDE(in, out) \
+	WORLD_TEST_AS(in, out, false, false, " (root)"), WORLD_TEST_AS(in, out, true, false, " (user)")
+#define WORLD_TEST(in) WORLD_TEST_OUTSIDE(in, NULL)
+
+/* The same for a sandbox with a TAP device. */
+#define WORLD_TEST_TAP(in) \
+	WORLD_TEST_AS(in, NULL, false, true, " (root, tap)"), WORLD_TEST_AS(in, NULL, true, true, " (user, tap)")
 
 /* Runs `work` in a child of its own and returns its pid. */
 pid_t world_fork(void (*work)(struct world *w), struct world *w);

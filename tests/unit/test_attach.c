@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What sandbox-net and a netgate that waits say to each other, and the command lines of attach, detach and ls.
- * links: base/attach.c base/err.c sandbox-net/attach/options.c
+ * links: base/attach.c base/err.c sandbox-net/attach/options.c sandbox-net/gate/tap.c
  */
 #include "base/attach.h"
 
@@ -151,12 +151,33 @@ static void refused(void **state)
 	assert_true(o.help);
 }
 
+/* Only tap knows the device; attach passes these words on. */
+static void device(void **state)
+{
+	(void)state;
+	assert_int_equal(PARSE(tap_options_parse, "--netns", "/n", "--job", "j"), 0);
+	assert_string_equal(o.tap.name, "tap0");
+	assert_int_equal(o.tap.owner, 0);
+	assert_int_equal(PARSE(tap_options_parse, "--netns", "/n", "--job", "j", "--tap=vm_1", "--owner", "1234"), 0);
+	assert_string_equal(o.tap.name, "vm_1");
+	assert_int_equal(o.tap.owner, 1234);
+	assert_int_equal(PARSE(tap_options_parse, "--netns", "/n", "--job", "j", "--owner", "root"), 0);
+	assert_int_equal(o.tap.owner, 0);
+	assert_int_equal(PARSE(tap_options_parse, "--netns", "/n", "--job", "j", "--owner", "4294967295"), -1);
+	assert_int_equal(PARSE(tap_options_parse, "--netns", "/n", "--job", "j", "--tap", "eth0"), -1);
+	assert_int_equal(PARSE(tap_options_parse, "--netns", "/n", "--job", "j", "--tap", "a b"), -1);
+	assert_int_equal(PARSE(attach_options_parse, "--netns", "/n", "--job", "j", "--tap", "tap0"), 0);
+	assert_null(o.tap.name);
+	assert_int_equal(o.n_gate, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names),    cmocka_unit_test(paths),
 		cmocka_unit_test(messages), cmocka_unit_test(words_of_netgate),
 		cmocka_unit_test(kinds),    cmocka_unit_test(refused),
+		cmocka_unit_test(device),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tests of the proof, in real namespaces: it holds for what gate_build() made, and finds anything beside it.
- * links: sandbox-net/gate/gate.c sandbox-net/gate/netlink.c sandbox-net/gate/netns.c sandbox-net/gate/rules.c sandbox-net/gate/sysctl.c sandbox-net/gate/sockets.c sandbox-net/gate/prove.c sandbox-net/gate/probe.c proxy/process/counters.c proxy/audit/nflog.c tests/unit/gate_world.c base/addr.c base/clock.c base/err.c base/fdpass.c
+ * links: sandbox-net/gate/gate.c sandbox-net/gate/netlink.c sandbox-net/gate/netns.c sandbox-net/gate/rules.c sandbox-net/gate/sysctl.c sandbox-net/gate/sockets.c sandbox-net/gate/prove.c sandbox-net/gate/probe.c sandbox-net/gate/stack.c sandbox-net/gate/tap.c sandbox-net/gate/wire.c proxy/process/counters.c proxy/audit/nflog.c tests/unit/gate_world.c base/addr.c base/clock.c base/err.c base/fdpass.c
  */
 #include "sandbox-net/gate/gate.h"
 
@@ -53,14 +53,19 @@ static void answer_probes(struct world *w)
 	}
 }
 
-/* CHECKs that the proof fails with a message that has `what` in it. */
-static void check_unproven(struct world *w, const uint8_t *expected, const char *what)
+/* CHECKs that the proof for S with or without a TAP device fails with a message that has `what` in it. */
+static void check_unproven_as(struct world *w, const struct gate_tap *tap, const uint8_t *expected, const char *what)
 {
 	struct err err = { "" };
 
-	CHECK_EQ(gate_prove(w->s_netns, expected, &err), -1);
+	CHECK_EQ(gate_prove(w->s_netns, tap, expected, &err), -1);
 	if (!strstr(err.text, what))
 		world_fail(what, 0, err.text);
+}
+
+static void check_unproven(struct world *w, const uint8_t *expected, const char *what)
+{
+	check_unproven_as(w, NULL, expected, what);
 }
 
 static void proof_holds(struct world *w)
@@ -70,7 +75,7 @@ static void proof_holds(struct world *w)
 	uint8_t other[HANDOFF_NONCE] = "other";
 	pid_t pid = world_fork(answer_probes, w);
 
-	if (gate_prove(w->s_netns, nonce, &err))
+	if (gate_prove(w->s_netns, NULL, nonce, &err))
 		world_fail(__FILE__, __LINE__, err.text);
 	world_check_no_drop(w);
 	world_check_counters(w, want);
@@ -133,18 +138,72 @@ static void empty_or_not(struct world *w)
 	struct err err = { "" };
 	struct netlink nl;
 
-	CHECK_EQ(gate_check_empty(w->s_netns, &err), -1);
+	CHECK_EQ(gate_check_empty(w->s_netns, NULL, &err), -1);
 	if (!strstr(err.text, "it has a gate already: its eth0"))
 		world_fail("a gate", 0, err.text);
 	gate_close(&w->gate);
 	while (if_nametoindex(GATE_SANDBOX_LINK))
 		poll(NULL, 0, 5);
-	CHECK_EQ(gate_check_empty(w->s_netns, &err), 0);
+	CHECK_EQ(gate_check_empty(w->s_netns, NULL, &err), 0);
 	CHECK_EQ(netlink_open(&nl, NETLINK_ROUTE), 0);
 	CHECK_EQ(netlink_add_veth(&nl, &near, &far, w->s_netns), 0);
-	CHECK_EQ(gate_check_empty(w->s_netns, &err), -1);
+	CHECK_EQ(gate_check_empty(w->s_netns, NULL, &err), -1);
 	if (!strstr(err.text, "it has another interface than lo: ") || strchr(err.text, '\033'))
 		world_fail("another interface", 0, err.text);
+	netlink_close(&nl);
+}
+
+static void proof_holds_for_a_wire(struct world *w)
+{
+	uint64_t want[GATE_COUNTER_COUNT] = { [GATE_COUNTER_SYN] = 2, [GATE_COUNTER_DNS] = 2 };
+	struct err err = { "" };
+	uint8_t other[HANDOFF_NONCE] = "other";
+	pid_t pid = world_fork(answer_probes, w);
+
+	if (gate_prove(w->s_netns, &world_tap, nonce, &err))
+		world_fail(__FILE__, __LINE__, err.text);
+	world_check_no_drop(w);
+	world_check_counters(w, want);
+	check_unproven_as(w, &world_tap, other, "another gate");
+	kill(pid, SIGKILL);
+	CHECK_EQ(waitpid(pid, NULL, 0), pid);
+}
+
+static void proof_of_a_wire_finds_a_stack(struct world *w)
+{
+	static const uint8_t mac[NETLINK_MAC] = { GATE_MAC_BYTES };
+	const struct gate_tap other = { .name = "tap7" };
+	struct addr addr = addr_v4(0x0ac80002), gate = addr_v4(0x0ac80001);
+	struct netlink nl;
+
+	check_unproven(w, nonce, "link that is not the gate's: tap0");
+	check_unproven_as(w, &other, nonce, "link that is not the gate's: tap0");
+	CHECK_EQ(netlink_open(&nl, NETLINK_ROUTE), 0);
+	CHECK_EQ(netlink_add_neigh(&nl, w->eth, &gate, mac), 0);
+	check_unproven_as(w, &world_tap, nonce, "neighbour that is not the gate: 10.200.0.1");
+	/* The very address that a stack of S would have. */
+	CHECK_EQ(netlink_add_addr(&nl, w->eth, &addr, GATE_PLEN4), 0);
+	check_unproven_as(w, &world_tap, nonce, "address that is not the gate's: 10.200.0.2");
+	netlink_close(&nl);
+}
+
+static void proof_of_a_wire_finds_routes(struct world *w)
+{
+	struct addr gateway = addr_v4(0x0ac80001);
+	struct netlink_request req;
+	struct netlink nl;
+	struct rtmsg *rt = netlink_begin(&req, RTM_NEWROUTE, NLM_F_CREATE, sizeof(*rt));
+
+	rt->rtm_family = AF_INET;
+	rt->rtm_table = RT_TABLE_MAIN;
+	rt->rtm_protocol = RTPROT_STATIC;
+	rt->rtm_type = RTN_UNICAST;
+	rt->rtm_flags = RTNH_F_ONLINK;
+	mnl_attr_put(req.nlh, RTA_GATEWAY, 4, gateway.b);
+	mnl_attr_put_u32(req.nlh, RTA_OIF, if_nametoindex(world_tap.name));
+	CHECK_EQ(netlink_open(&nl, NETLINK_ROUTE), 0);
+	CHECK_EQ(netlink_talk(&nl, &req, NULL, NULL), 0);
+	check_unproven_as(w, &world_tap, nonce, "route that is not the gate's: default/0");
 	netlink_close(&nl);
 }
 
@@ -156,6 +215,9 @@ int main(void)
 		WORLD_TEST(proof_finds_other_routes),
 		WORLD_TEST(proof_needs_the_link),
 		WORLD_TEST(empty_or_not),
+		WORLD_TEST_TAP(proof_holds_for_a_wire),
+		WORLD_TEST_TAP(proof_of_a_wire_finds_a_stack),
+		WORLD_TEST_TAP(proof_of_a_wire_finds_routes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

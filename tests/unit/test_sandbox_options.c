@@ -39,7 +39,7 @@ static void test_all_options(void **state)
 	(void)state;
 	assert_int_equal(PARSE("--gate-fd", "5", "--report-fd", "6", "--user", "ann", "--workspace", "/w", "--read",
 			       "/r1", "--read", "/r2", "--write", "/o", "--hide", "/h", "--fs", "host", "--proxy-env",
-			       "--memory", "4194304", "--cpus", "500", "--", "cmd", "-x", "--"),
+			       "--memory", "4194304", "--cpus", "500", "--tap", "tap0", "--", "cmd", "-x", "--"),
 			 0);
 	assert_int_equal(o.gate_fd, 5);
 	assert_int_equal(o.report_fd, 6);
@@ -54,6 +54,7 @@ static void test_all_options(void **state)
 	assert_int_equal(o.max[RESOURCE_MEMORY], 4194304);
 	assert_int_equal(o.max[RESOURCE_PIDS], 0);
 	assert_int_equal(o.max[RESOURCE_CPUS], 500);
+	assert_string_equal(o.tap, "tap0");
 	assert_string_equal(o.command[0], "cmd");
 	assert_string_equal(o.command[1], "-x");
 	assert_string_equal(o.command[2], "--");
@@ -68,6 +69,7 @@ static void test_defaults(void **state)
 	assert_int_equal(o.report_fd, -1);
 	assert_null(o.user);
 	assert_null(o.workspace);
+	assert_null(o.tap);
 	assert_int_equal(o.fs, OPTIONS_FS_SEALED);
 	assert_int_equal(o.read.n, 0); /* the command's own option */
 	assert_string_equal(o.command[1], "--read");

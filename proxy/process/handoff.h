@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The proxy's side of base/handoff.h. */
+#ifndef PROXY_PROCESS_HANDOFF_H
+#define PROXY_PROCESS_HANDOFF_H
+
+#include "base/handoff.h"
+
+/*
+ * Waits for the launcher's sockets, which become the caller's; HANDOFF_GUEST is -1 where the sandbox is no virtual machine.
+ * Returns 0, or -1: the launcher has said why, or the monitor will.
+ */
+int handoff_take_gate(int fd, int gate[static HANDOFF_FDS], uint8_t nonce[static HANDOFF_NONCE]);
+
+/* Says HANDOFF_READY or HANDOFF_ARMED. Returns 0 or -errno. */
+int handoff_say(int fd, enum handoff_type type);
+
+/*
+ * Takes the launcher's word. Returns 1 for HANDOFF_ARM, with what holds the command to its limits in `holder`; 0 when there
+ * is none yet; -1 for anything else.
+ */
+int handoff_take_order(int fd, uint32_t holder[static RESOURCE_COUNT]);
+
+#endif

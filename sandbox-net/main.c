@@ -9,6 +9,7 @@
 #include "sandbox-net/attach/attach.h"
 #include "sandbox-net/caller/options.h"
 #include "sandbox-net/guest.h"
+#include "sandbox-net/oci/oci.h"
 #include "sandbox-net/run/report.h"
 #include "sandbox-net/run/run.h"
 
@@ -41,6 +42,10 @@ static const struct subcommand {
 	{ "detach", detach_main, "take the gate of a sandbox away" },
 	{ "guest", guest_main, "what the guest of a virtual machine must be told" },
 	{ "ls", list_main, "which jobs wait for sandboxes, and what is attached to them" },
+	{ "oci-hook", oci_hook_main, "createRuntime hook of a container: give it a gate, or keep it from starting" },
+	{ "oci-runtime", oci_runtime_main, "an OCI runtime that adds this hook and calls runc" },
+	{ "oci-precreate", oci_precreate_main, "precreate hook of podman's: prepare a container's configuration" },
+	{ "oci-service", oci_service_main, "attach the containers of users who aren't root" },
 };
 
 static void print_help(FILE *to)

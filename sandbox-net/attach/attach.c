@@ -79,9 +79,13 @@ static int prepare(struct attach *a, struct err *err)
 
 	if (target_open(&a->target, o->kind, o->what, err))
 		return -1;
+	if (o->to)
+		snprintf(a->target.to, sizeof(a->target.to), "%s", o->to);
 	snprintf(a->name, sizeof(a->name), "%s", o->name ? o->name : a->target.name);
 	a->job = o->job ? o->job : a->name;
-	if (vet_sandbox(&a->target, tap_of(o), o->risks, &a->notes, err) || target_check(&a->target, err))
+	if (o->has_owner && target_check_owner(&a->target, o->owner, err))
+		return -1;
+	if (vet_sandbox(&a->target, tap_of(o), o->risks, o->known, &a->notes, err) || target_check(&a->target, err))
 		return err_wrap(err, "%s", a->target.to);
 	for (int i = 0; i < ATTACH_NOTE_COUNT; i++)
 		if (a->notes >> i & 1)
@@ -121,34 +125,37 @@ static void undo(const struct attach *a)
 		(void)client_wait(a->undo_sock, &msg, ATTACH_DONE, NULL, &err);
 }
 
+int attach_sandbox(const struct attach_options *o, struct err *err)
+{
+	struct attach a = { .options = o, .sock = -1, .undo_sock = -1 };
+	int rc = run(&a, err);
+
+	if (a.sock >= 0)
+		close(a.sock);
+	if (rc)
+		undo(&a);
+	else
+		fprintf(stderr, "sandbox-net: %s is attached to job %s as %s; its name server is %s\n", a.target.to,
+			a.job, a.name, GATE_ADDR4);
+	target_close(&a.target);
+	return rc;
+}
+
 static int main_for(int argc, char **argv, bool machine)
 {
 	static struct attach_options options;
-	struct attach a = { .options = &options, .sock = -1, .undo_sock = -1 };
 	struct err err = { "" };
-	int rc;
+	int rc = (machine ? tap_options_parse : attach_options_parse)(argc, argv, &options, &err);
 
-	if (machine ? tap_options_parse(argc, argv, &options, &err)
-		    : attach_options_parse(argc, argv, &options, &err)) {
-		fprintf(stderr, "sandbox-net: %s\n", err.text);
-		return ATTACH_FAILED;
-	}
-	if (options.help) {
+	if (rc == 0 && options.help) {
 		fputs(machine ? tap_help : attach_help, stdout);
 		return 0;
 	}
-	rc = run(&a, &err);
-	if (a.sock >= 0)
-		close(a.sock);
-	if (rc) {
+	if (rc || attach_sandbox(&options, &err)) {
 		fprintf(stderr, "sandbox-net: %s\n", err.text);
-		undo(&a);
-	} else {
-		fprintf(stderr, "sandbox-net: %s is attached to job %s as %s; its name server is %s\n", a.target.to,
-			a.job, a.name, GATE_ADDR4);
+		return ATTACH_FAILED;
 	}
-	target_close(&a.target);
-	return rc ? ATTACH_FAILED : 0;
+	return 0;
 }
 
 int attach_main(int argc, char **argv)

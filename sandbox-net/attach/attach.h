@@ -5,6 +5,12 @@
 
 enum { ATTACH_FAILED = 125 };
 
+struct attach_options;
+struct err;
+
+/* Gives the sandbox that the options name a gate, and says so on stderr. Returns 0; or -1, and nothing is left of it. */
+int attach_sandbox(const struct attach_options *o, struct err *err);
+
 /* sandbox-net attach: gives an existing network namespace a gate. */
 int attach_main(int argc, char **argv);
 

@@ -62,6 +62,8 @@ enum word {
 	WORD_RISK,
 	WORD_TAP,
 	WORD_OWNER,
+	WORD_PERMITS,
+	WORD_RUNTIME,
 	WORD_JSON,
 	WORD_HELP,
 	WORDS
@@ -70,9 +72,11 @@ enum word {
 #define OF(word) (1u << WORD_##word)
 
 static const char *const names[WORDS] = {
-	[WORD_PID] = "--pid",	       [WORD_NETNS] = "--netns", [WORD_DOCKER] = "--docker", [WORD_PODMAN] = "--podman",
-	[WORD_JOB] = "--job",	       [WORD_NAME] = "--name",	 [WORD_TAP] = "--tap",	     [WORD_OWNER] = "--owner",
-	[WORD_RISK] = "--accept-risk", [WORD_JSON] = "--json",	 [WORD_HELP] = "--help",
+	[WORD_PID] = "--pid",	      [WORD_NETNS] = "--netns",	    [WORD_DOCKER] = "--docker",
+	[WORD_PODMAN] = "--podman",   [WORD_JOB] = "--job",	    [WORD_NAME] = "--name",
+	[WORD_TAP] = "--tap",	      [WORD_OWNER] = "--owner",	    [WORD_RISK] = "--accept-risk",
+	[WORD_PERMITS] = "--permits", [WORD_RUNTIME] = "--runtime", [WORD_JSON] = "--json",
+	[WORD_HELP] = "--help",
 };
 
 /* The option that a word is, or WORDS; *value gets what is behind its '=', or NULL. */
@@ -141,12 +145,18 @@ static int take(struct attach_options *o, enum word word, const char *value, str
 		return tap_check_name(value, err);
 	case WORD_OWNER:
 		return take_owner(o, value, err);
+	case WORD_PERMITS:
+		o->permits = value;
+		return 0;
+	case WORD_RUNTIME:
+		o->runtime = value;
+		return 0;
 	default:
 		return err_set(err, "internal: option %d", (int)word);
 	}
 }
 
-static int pass_on(struct attach_options *o, char *word, struct err *err)
+int attach_pass_on(struct attach_options *o, char *word, struct err *err)
 {
 	if (o->n_gate == ATTACH_GATE_OPTIONS_MAX)
 		return err_set(err, "more than %d words of options", ATTACH_GATE_OPTIONS_MAX);
@@ -165,7 +175,7 @@ static int parse(int argc, char **argv, unsigned allowed, bool rest, struct atta
 		if (word == WORDS && !rest)
 			return err_set(err, "%s: no such option; see sandbox-net %s --help", argv[i], argv[0]);
 		if (word == WORDS) {
-			if (pass_on(o, argv[i], err))
+			if (attach_pass_on(o, argv[i], err))
 				return -1;
 			continue;
 		}
@@ -224,4 +234,9 @@ int detach_options_parse(int argc, char **argv, struct attach_options *o, struct
 int list_options_parse(int argc, char **argv, struct attach_options *o, struct err *err)
 {
 	return parse(argc, argv, OF(JSON) | OF(HELP), false, o, err);
+}
+
+int hook_options_parse(int argc, char **argv, bool runtime, struct attach_options *o, struct err *err)
+{
+	return parse(argc, argv, OF(PERMITS) | OF(RISK) | OF(HELP) | (runtime ? OF(RUNTIME) : 0), true, o, err);
 }

@@ -6,8 +6,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "sandbox-net/attach/target.h"
+#include "sandbox-net/attach/vet.h"
 #include "sandbox-net/gate/gate.h"
 
 struct err;
@@ -24,6 +26,13 @@ struct attach_options {
 	char *gate[ATTACH_GATE_OPTIONS_MAX + 1]; /* what is netgate's, unseen */
 	size_t n_gate;
 	bool json, help;
+
+	/* Of containers, whose engine knows more about them than can be seen. */
+	const char *to;		       /* what it is, for a person; NULL: made from `what` */
+	const struct vet_known *known; /* what its first process will be; NULL: as it is */
+	bool has_owner;		       /* S must belong to a user namespace of this user's: */
+	uid_t owner;
+	const char *permits, *runtime; /* --permits, --runtime; NULL: not given */
 };
 
 /*
@@ -36,6 +45,15 @@ int tap_options_parse(int argc, char **argv, struct attach_options *o, struct er
 /* The same for detach and for ls: --job and --name; --json. */
 int detach_options_parse(int argc, char **argv, struct attach_options *o, struct err *err);
 int list_options_parse(int argc, char **argv, struct attach_options *o, struct err *err);
+
+/*
+ * The same for the commands that a container engine calls: --permits, --accept-risk and netgate's options; with `runtime`
+ * also --runtime. No more than `argc` words, of which the first is the command's name.
+ */
+int hook_options_parse(int argc, char **argv, bool runtime, struct attach_options *o, struct err *err);
+
+/* One more word that is netgate's. Returns 0 or -1. */
+int attach_pass_on(struct attach_options *o, char *word, struct err *err);
 
 /* What --help prints. */
 extern const char attach_help[], tap_help[], detach_help[], list_help[];

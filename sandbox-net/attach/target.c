@@ -187,6 +187,17 @@ int target_open(struct target *t, enum target_kind kind, const char *what, struc
 	return choose_user_namespace(t, err);
 }
 
+int target_check_owner(const struct target *t, uid_t uid, struct err *err)
+{
+	int user = ioctl(t->netns, NS_GET_USERNS);
+	uid_t owner = 0;
+	int rc = user < 0 ? -1 : ioctl(user, NS_GET_OWNER_UID, &owner);
+
+	if (user >= 0)
+		close(user);
+	return rc == 0 && owner == uid ? 0 : err_set(err, "%s does not belong to user %u", t->to, uid);
+}
+
 int target_check(const struct target *t, struct err *err)
 {
 	struct stat st;

@@ -31,6 +31,9 @@ struct target {
  */
 int target_open(struct target *t, enum target_kind kind, const char *what, struct err *err);
 
+/* Whether S belongs to a user namespace that this user made. Returns 0 or -1. */
+int target_check_owner(const struct target *t, uid_t uid, struct err *err);
+
 /* Whether the process that was named lives still and is still in S. Returns 0 or -1. */
 int target_check(const struct target *t, struct err *err);
 

@@ -43,6 +43,7 @@
 struct vet {
 	const struct target *target;
 	const struct gate_tap *tap;
+	const struct vet_known *known; /* of the target's process; or NULL */
 	uint32_t risks;
 	uint32_t *notes;	/* shared with the caller */
 	struct stat gate_owner; /* the user namespace that the gate will belong to */
@@ -122,10 +123,19 @@ static void look_at_process(struct vet *v, pid_t pid, int dir)
 {
 	const bool below = is_below(v, dir);
 	int tasks = openat(dir, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *list = tasks < 0 ? NULL : fdopendir(tasks);
 	struct dirent *entry;
+	DIR *list;
 
 	v->anybody = true;
+	if (v->known && pid == v->target->pid) {
+		if ((v->known->caps & DANGEROUS) && !below && !v->dangerous)
+			v->dangerous = pid;
+		v->unfiltered = v->unfiltered || !v->known->filtered;
+		if (tasks >= 0)
+			close(tasks);
+		return;
+	}
+	list = tasks < 0 ? NULL : fdopendir(tasks);
 	if (!list && tasks >= 0)
 		close(tasks);
 	while (list && (entry = readdir(list))) {
@@ -215,9 +225,10 @@ static int vet(void *arg, int *fds, struct err *err)
 	return judge(v, err);
 }
 
-int vet_sandbox(const struct target *t, const struct gate_tap *tap, uint32_t risks, uint32_t *notes, struct err *err)
+int vet_sandbox(const struct target *t, const struct gate_tap *tap, uint32_t risks, const struct vet_known *known,
+		uint32_t *notes, struct err *err)
 {
-	struct vet v = { .target = t, .tap = tap, .risks = risks };
+	struct vet v = { .target = t, .tap = tap, .known = known, .risks = risks };
 	int r;
 
 	v.notes = mmap(NULL, sizeof(*v.notes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -3,18 +3,26 @@
 #ifndef SANDBOX_NET_VET_H
 #define SANDBOX_NET_VET_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct err;
 struct gate_tap;
 struct target;
 
+/* What the named process of a container will be when it runs: as long as the container is made, it is the runtime's own. */
+struct vet_known {
+	uint64_t caps; /* that it has or may gain, bits as in capability.h */
+	bool filtered; /* by a seccomp profile */
+};
+
 /*
  * Refuses S when it has a network already (`tap` as for gate_check_empty()); and, unless the risk is among `risks` (bits of
  * enum attach_risk), when a process in it could get at the gate: one with CAP_NET_ADMIN in the user namespace that the gate will belong to, which is
  * enough to make links and change rules in the gate's namespace. *notes gets what is worth knowing (bits of enum attach_note).
- * Returns 0 or -1.
+ * `known` (NULL: nothing) is believed of the target's process. Returns 0 or -1.
  */
-int vet_sandbox(const struct target *t, const struct gate_tap *tap, uint32_t risks, uint32_t *notes, struct err *err);
+int vet_sandbox(const struct target *t, const struct gate_tap *tap, uint32_t risks, const struct vet_known *known,
+		uint32_t *notes, struct err *err);
 
 #endif

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See the header. Whatever is not of the shape that the specification says is an error, and the container does not start. */
+#include "sandbox-net/oci/config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/capability.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+
+static int out_of_memory(struct err *err)
+{
+	return err_set(err, "out of memory");
+}
+
+/* ---- files ---- */
+
+static char *read_all(int fd, size_t *len, struct err *err)
+{
+	size_t cap = 65536;
+	char *text = malloc(cap);
+
+	*len = 0;
+	while (text) {
+		ssize_t n = read(fd, text + *len, cap - *len);
+
+		if (n == 0)
+			return text;
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 || *len + (size_t)n > CONFIG_BYTES_MAX) {
+			err_set_errno(err, n < 0 ? errno : EFBIG, "read");
+			break;
+		}
+		*len += (size_t)n;
+		if (*len == cap) {
+			char *more = realloc(text, cap *= 2);
+
+			if (!more) {
+				out_of_memory(err);
+				break;
+			}
+			text = more;
+		}
+	}
+	if (!text)
+		out_of_memory(err);
+	free(text);
+	return NULL;
+}
+
+json_t *config_read(int fd, const char *what, struct err *err)
+{
+	json_error_t error;
+	size_t len;
+	char *text = read_all(fd, &len, err);
+	json_t *object;
+
+	if (!text) {
+		err_wrap(err, "%s", what);
+		return NULL;
+	}
+	object = json_loadb(text, len, JSON_REJECT_DUPLICATES, &error);
+	free(text);
+	if (!object)
+		err_set(err, "%s: not JSON: %s (line %d)", what, error.text, error.line);
+	else if (!json_is_object(object))
+		err_set(err, "%s: not a JSON object", what);
+	if (object && !json_is_object(object)) {
+		json_decref(object);
+		return NULL;
+	}
+	return object;
+}
+
+json_t *config_load(const char *path, struct err *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	json_t *object;
+
+	if (fd < 0) {
+		err_set_errno(err, errno, "%s", path);
+		return NULL;
+	}
+	object = config_read(fd, path, err);
+	close(fd);
+	return object;
+}
+
+int config_save(const char *path, const json_t *config, struct err *err)
+{
+	char beside[PATH_MAX];
+	struct stat st;
+	int fd, rc;
+
+	if (snprintf(beside, sizeof(beside), "%s.netgate", path) >= (int)sizeof(beside))
+		return err_set(err, "%s: the path is too long", path);
+	if (stat(path, &st))
+		return err_set_errno(err, errno, "%s", path);
+	fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, st.st_mode & 0777);
+	if (fd < 0)
+		return err_set_errno(err, errno, "%s", beside);
+	rc = json_dumpfd(config, fd, JSON_COMPACT) ? -1 : 0;
+	if (fchown(fd, st.st_uid, st.st_gid) || close(fd))
+		rc = -1;
+	if (rc == 0 && rename(beside, path) == 0)
+		return 0;
+	err_set_errno(err, errno, "cannot write %s", path);
+	(void)unlink(beside);
+	return -1;
+}
+
+/* ---- what it says ---- */
+
+uint64_t config_capabilities(const json_t *process)
+{
+	static const char *const sets[] = { "bounding", "permitted", "effective", "inheritable", "ambient" };
+	const json_t *caps = json_object_get(process, "capabilities");
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < sizeof(sets) / sizeof(*sets); i++) {
+		const json_t *set = json_object_get(caps, sets[i]), *item;
+		size_t k;
+
+		json_array_foreach(set, k, item)
+		{
+			const char *name = json_string_value(item);
+			cap_value_t value;
+
+			/* One that is unknown here is one that nothing here depends on. */
+			if (name && cap_from_name(name, &value) == 0 && value < 64)
+				all |= UINT64_C(1) << value;
+		}
+	}
+	return all;
+}
+
+struct vet_known config_process(const json_t *config)
+{
+	const json_t *process = json_object_get(config, "process");
+	const json_t *seccomp = json_object_get(json_object_get(config, "linux"), "seccomp");
+
+	return (struct vet_known){
+		.caps = config_capabilities(process),
+		.filtered = json_is_object(seccomp),
+	};
+}
+
+const char *config_env(const json_t *config, const char *name)
+{
+	const json_t *env = json_object_get(json_object_get(config, "process"), "env"), *item;
+	const size_t len = strlen(name);
+	const char *found = NULL;
+	size_t i;
+
+	/* Of several the last one counts, as in the container: docker puts what -e says behind what the image says. */
+	json_array_foreach(env, i, item)
+	{
+		const char *text = json_string_value(item);
+
+		if (text && strncmp(text, name, len) == 0 && text[len] == '=')
+			found = text + len + 1;
+	}
+	return found;
+}
+
+/* ---- what is changed ---- */
+
+/* The object at `key`, made when it isn't there. NULL when memory is out or it is something else. */
+static json_t *member(json_t *object, const char *key, json_t *(*make)(void), struct err *err)
+{
+	json_t *value = json_object_get(object, key);
+
+	if (!value && json_object_set_new(object, key, make()) == 0)
+		value = json_object_get(object, key);
+	if (!value)
+		out_of_memory(err);
+	else if (json_typeof(value) != (make == json_array ? JSON_ARRAY : JSON_OBJECT)) {
+		err_set(err, "config.json: \"%s\" is not what it should be", key);
+		return NULL;
+	}
+	return value;
+}
+
+int config_add_hook(json_t *config, const char *path, const char *const *argv, struct err *err)
+{
+	json_t *hooks = member(config, "hooks", json_object, err);
+	json_t *list = hooks ? member(hooks, "createRuntime", json_array, err) : NULL;
+	json_t *args = json_array();
+
+	if (!list) {
+		json_decref(args);
+		return -1;
+	}
+	for (size_t i = 0; argv[i]; i++)
+		if (json_array_append_new(args, json_string(argv[i]))) {
+			json_decref(args);
+			return out_of_memory(err);
+		}
+	return json_array_append_new(list, json_pack("{s:s, s:o}", "path", path, "args", args)) ? out_of_memory(err)
+												: 0;
+}
+
+int config_annotate(json_t *config, const char *key, const char *value, struct err *err)
+{
+	json_t *annotations = member(config, "annotations", json_object, err);
+
+	if (!annotations)
+		return -1;
+	if (json_object_get(annotations, key))
+		return 0;
+	return json_object_set_new(annotations, key, json_string(value)) ? out_of_memory(err) : 0;
+}
+
+int config_resolv_conf(json_t *config, const char *file, struct err *err)
+{
+	json_t *mounts = member(config, "mounts", json_array, err), *mount;
+	size_t i;
+
+	if (!mounts)
+		return -1;
+	json_array_foreach(mounts, i, mount)
+	{
+		const char *destination = json_string_value(json_object_get(mount, "destination"));
+
+		if (!destination || strcmp(destination, "/etc/resolv.conf") != 0)
+			continue;
+		if (json_object_set_new(mount, "source", json_string(file)) ||
+		    json_object_set_new(mount, "type", json_string("bind")) ||
+		    json_object_set_new(mount, "options",
+					json_pack("[sssss]", "bind", "ro", "nosuid", "nodev", "noexec")))
+			return out_of_memory(err);
+		return 0;
+	}
+	return 0;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An OCI bundle's config.json (OCI runtime specification 1.0): what netgate needs to know of
+ * it, and what it changes in it. jansson objects; borrowed unless said otherwise.
+ */
+#ifndef SANDBOX_NET_OCI_CONFIG_H
+#define SANDBOX_NET_OCI_CONFIG_H
+
+#include <jansson.h>
+
+#include "sandbox-net/attach/vet.h"
+
+struct err;
+
+#define CONFIG_BYTES_MAX (16u << 20)
+
+/* Reads one JSON object from `fd` up to its end; `what` is for messages. A new reference, or NULL. */
+json_t *config_read(int fd, const char *what, struct err *err);
+
+/* The same from a file. */
+json_t *config_load(const char *path, struct err *err);
+
+/* Replaces a file by the object, or leaves it as it is. Returns 0 or -1. */
+int config_save(const char *path, const json_t *config, struct err *err);
+
+/* What the container's first process will be: its capabilities, whether it can gain any, whether it is filtered. */
+struct vet_known config_process(const json_t *config);
+
+/* The capabilities of a process as one set, bits as in capability.h: everything that it has or may gain. */
+uint64_t config_capabilities(const json_t *process);
+
+/* The value of an environment variable of the container's first process, or NULL. */
+const char *config_env(const json_t *config, const char *name);
+
+/*
+ * Refuses AF_VSOCK, io_uring and the key calls to the container, whatever its profile says: they lead past every network
+ * namespace, past seccomp itself, and to a resolver of the host's. Returns 0 or -1.
+ */
+int config_forbid_calls(json_t *config, struct err *err);
+
+/*
+ * Lets the container's /etc/resolv.conf name the gate: the runtime's own is a bind mount of the host's text. `file` is
+ * mounted in its place, read-only, since it is the same for every container. Returns 0 or -1.
+ */
+int config_resolv_conf(json_t *config, const char *file, struct err *err);
+
+/* Appends a createRuntime hook: `path` with `argv` (its own name first, NULL-terminated). Returns 0 or -1. */
+int config_add_hook(json_t *config, const char *path, const char *const *argv, struct err *err);
+
+/* Sets an annotation that is not there yet. Returns 0 or -1. */
+int config_annotate(json_t *config, const char *key, const char *value, struct err *err);
+
+#endif

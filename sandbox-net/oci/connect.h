@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A container and what it chose, brought together. */
+#ifndef SANDBOX_NET_OCI_CONNECT_H
+#define SANDBOX_NET_OCI_CONNECT_H
+
+struct attach_options;
+struct choice;
+struct err;
+
+/*
+ * Attaches the container that `o` names: to the job that it chose, or to a gate of its own with what it chose from the
+ * policies in `permits` and the options for netgate that are in `o`. Returns 0 or -1.
+ */
+int connect_container(struct attach_options *o, const struct choice *choice, const char *permits, struct err *err);
+
+#endif

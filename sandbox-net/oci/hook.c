@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sandbox-net oci-hook: called by the runtime when the container's namespaces
+ * are made and nothing of it has run (OCI runtime specification, createRuntime). At this moment
+ * the process in S is the runtime's own and has every capability; what the container will have stands in its config.json.
+ *
+ * An ordinary user's podman calls the hook in a user namespace where nothing can be built; then root's service is asked.
+ */
+#include <ctype.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "sandbox-net/attach/options.h"
+#include "sandbox-net/oci/choice.h"
+#include "sandbox-net/oci/config.h"
+#include "sandbox-net/oci/connect.h"
+#include "sandbox-net/oci/oci.h"
+#include "sandbox-net/oci/place.h"
+#include "sandbox-net/oci/request.h"
+
+static const char help[] =
+	"usage: sandbox-net oci-hook [--permits DIR] [--accept-risk RISK] [netgate's options] <STATE\n"
+	"\n"
+	"An OCI createRuntime hook: gives the container a gate as its only network, or keeps it from starting.\n"
+	"The annotations dev.netgate.allow, dev.netgate.policy and dev.netgate.job choose from what DIR permits\n"
+	"(default: " CHOICE_DIRECTORY "; see policy.md). Without any, DIR/default.yaml counts.\n"
+	"\n"
+	"  --permits DIR         the administrator's policies\n"
+	"  --accept-risk RISK    net-admin: also for a container that may have CAP_NET_ADMIN or CAP_SYS_ADMIN\n"
+	"  --help                this text\n"
+	"\n"
+	"Any other option is netgate's, such as --log FILE or --max-upload SIZE.\n";
+
+struct hook {
+	json_t *state, *config;
+	struct choice choice;
+	char pid[16];
+	char id[ATTACH_NAME_MAX + 8]; /* made fit for a name */
+	char to[ATTACH_TO_MAX];
+	struct vet_known known;
+};
+
+/* A container's id as a sandbox's name. */
+static int take_id(struct hook *h, struct err *err)
+{
+	const char *id = json_string_value(json_object_get(h->state, "id"));
+
+	if (!id || !*id)
+		return err_set(err, "the state has no \"id\"");
+	snprintf(h->to, sizeof(h->to), "container %.64s", id);
+	snprintf(h->id, sizeof(h->id), "%.*s", ATTACH_NAME_MAX, id);
+	for (char *c = h->id; *c; c++)
+		if (!isascii(*c) || !(isalnum(*c) || *c == '-' || *c == '_' || (*c == '.' && c > h->id)))
+			*c = '_';
+	return 0;
+}
+
+static int read_state(struct hook *h, struct err *err)
+{
+	const char *bundle, *status;
+	char path[PATH_MAX];
+	json_int_t pid;
+
+	h->state = config_read(STDIN_FILENO, "the container's state on stdin", err);
+	if (!h->state || take_id(h, err))
+		return -1;
+	pid = json_integer_value(json_object_get(h->state, "pid"));
+	status = json_string_value(json_object_get(h->state, "status"));
+	bundle = json_string_value(json_object_get(h->state, "bundle"));
+	if (pid <= 1 || pid > INT32_MAX || !status || !bundle)
+		return err_set(err, "the state lacks \"pid\", \"status\" or \"bundle\": this is no createRuntime hook");
+	/* runc says "creating", crun "created"; what runs already may have used a network. */
+	if (strcmp(status, "creating") != 0 && strcmp(status, "created") != 0)
+		return err_set(err, "the container is \"%s\" already; call this as a createRuntime hook", status);
+	snprintf(h->pid, sizeof(h->pid), "%lld", (long long)pid);
+	if (choice_read(json_object_get(h->state, "annotations"), &h->choice, err))
+		return -1;
+	if (snprintf(path, sizeof(path), "%s/config.json", bundle) >= (int)sizeof(path))
+		return err_set(err, "the bundle's path is too long");
+	h->config = config_load(path, err);
+	if (!h->config)
+		return -1;
+	h->known = config_process(h->config);
+	return 0;
+}
+
+static int run(struct hook *h, const char *permits, struct attach_options *o, struct err *err)
+{
+	if (read_state(h, err))
+		return -1;
+	if (!place_is_host())
+		return request_service(h->pid, h->id, h->to, &h->choice, err);
+	o->kind = TARGET_PID;
+	o->what = h->pid;
+	o->name = h->id;
+	o->to = h->to;
+	o->known = &h->known;
+	return connect_container(o, &h->choice, permits, err);
+}
+
+int oci_hook_main(int argc, char **argv)
+{
+	static struct attach_options options;
+	struct hook h = { 0 };
+	struct err err = { "" };
+	int rc = -1;
+
+	if (hook_options_parse(argc, argv, false, &options, &err) == 0) {
+		if (options.help) {
+			fputs(help, stdout);
+			return 0;
+		}
+		rc = run(&h, options.permits ? options.permits : CHOICE_DIRECTORY, &options, &err);
+	}
+	json_decref(h.state);
+	json_decref(h.config);
+	if (rc)
+		fprintf(stderr, "netgate: %s\n", err.text);
+	return rc ? OCI_FAILED : 0;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See the header. */
+#include "sandbox-net/oci/request.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static int connect_service(struct err *err)
+{
+	const struct sockaddr_un to = { .sun_family = AF_UNIX, .sun_path = REQUEST_PATH };
+	const struct timeval wait = { .tv_sec = REQUEST_WAIT_S };
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (sock < 0)
+		return err_set_errno(err, errno, "socket");
+	if (connect(sock, (const struct sockaddr *)&to, sizeof(to)) == 0 &&
+	    setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) == 0)
+		return sock;
+	err_set_errno(err, errno,
+		      "cannot reach root's service at " REQUEST_PATH
+		      " (a gate for a container of an ordinary user's needs it: sandbox-net oci-service, as root)");
+	close(sock);
+	return -1;
+}
+
+int request_service(const char *pid, const char *id, const char *to, const struct choice *choice, struct err *err)
+{
+	struct request_msg *msg = calloc(1, sizeof(*msg));
+	struct answer_msg answer;
+	int sock = msg ? connect_service(err) : err_set(err, "out of memory");
+	ssize_t n = -1;
+
+	if (msg && sock >= 0) {
+		msg->magic = REQUEST_MAGIC;
+		msg->pid = (int32_t)strtol(pid, NULL, 10);
+		msg->choice = *choice;
+		snprintf(msg->id, sizeof(msg->id), "%s", id);
+		snprintf(msg->to, sizeof(msg->to), "%s", to);
+		if (send(sock, msg, sizeof(*msg), MSG_NOSIGNAL) == sizeof(*msg))
+			n = recv(sock, &answer, sizeof(answer), MSG_TRUNC);
+		close(sock);
+	}
+	free(msg);
+	if (sock < 0)
+		return -1;
+	if (n != sizeof(answer) || answer.magic != REQUEST_MAGIC)
+		return err_set(err, "root's service at " REQUEST_PATH " gave no answer");
+	answer.text[sizeof(answer.text) - 1] = '\0';
+	return answer.refused ? err_set(err, "%s", answer.text) : 0;
+}

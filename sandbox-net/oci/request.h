@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an ordinary user's hook asks of root's service, over the SOCK_SEQPACKET socket REQUEST_PATH: one
+ * message of fixed size each way. The service believes nothing of it but the choice, which only narrows.
+ */
+#ifndef SANDBOX_NET_OCI_REQUEST_H
+#define SANDBOX_NET_OCI_REQUEST_H
+
+#include <stdint.h>
+
+#include "base/attach.h"
+#include "base/err.h"
+#include "sandbox-net/oci/choice.h"
+
+#define REQUEST_MAGIC	  0x6e670201u
+#define REQUEST_DIRECTORY "/run/netgate-service"
+#define REQUEST_PATH	  REQUEST_DIRECTORY "/socket"
+#define REQUEST_WAIT_S	  60
+
+struct request_msg {
+	uint32_t magic;
+	int32_t pid;
+	char id[ATTACH_NAME_MAX + 8];
+	char to[ATTACH_TO_MAX];
+	struct choice choice;
+};
+
+struct answer_msg {
+	uint32_t magic;
+	uint32_t refused;
+	char text[ERR_TEXT_MAX]; /* why */
+};
+
+/* Asks the service to attach the container whose process has this number. Returns 0 or -1. */
+int request_service(const char *pid, const char *id, const char *to, const struct choice *choice, struct err *err);
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sandbox-net oci-runtime: what a container engine calls in place of runc. It
+ * changes a container's config.json at "create" and "run", and then is runc
+ * (or another one with runc's command line). `docker run` has no annotations in every version, so
+ * NETGATE_ALLOW, NETGATE_POLICY and NETGATE_JOB in the container's environment mean the same.
+ *
+ * "exec" with capabilities that the container has not is refused: such a process could change the gate's links.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/capability.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "sandbox-net/attach/options.h"
+#include "sandbox-net/oci/choice.h"
+#include "sandbox-net/oci/config.h"
+#include "sandbox-net/oci/oci.h"
+#include "sandbox-net/oci/place.h"
+
+#define HOOK_WORDS_MAX 64
+#define DANGEROUS      (UINT64_C(1) << CAP_NET_ADMIN | UINT64_C(1) << CAP_SYS_ADMIN)
+
+static const char runtime_help[] =
+	"usage: sandbox-net oci-runtime [--runtime PROGRAM] [options of oci-hook] -- COMMAND OF THE RUNTIME\n"
+	"\n"
+	"An OCI runtime that gives each container a gate (see oci-hook) and leaves the rest to PROGRAM (default: "
+	"runc).\n"
+	"In docker's daemon.json:\n"
+	"\n"
+	"  {\"runtimes\": {\"netgate\": {\"path\": \"/usr/local/bin/sandbox-net\", \"runtimeArgs\": [\"oci-runtime\", "
+	"\"--\"]}}}\n"
+	"\n"
+	"  docker run --runtime netgate --network none -e NETGATE_ALLOW=api.example.com ...\n";
+
+static const char precreate_help[] =
+	"usage: sandbox-net oci-precreate <CONFIG >CONFIG\n"
+	"\n"
+	"podman's precreate hook: refuses the system calls that lead past a gate, and names the gate in the\n"
+	"container's /etc/resolv.conf.\n";
+
+/* What runtime and precreate hook have in common. */
+static int prepare(json_t *config, struct err *err)
+{
+	char resolv_conf[PATH_MAX];
+
+	return place_resolv_conf(resolv_conf, err) || config_resolv_conf(config, resolv_conf, err) ||
+			       config_forbid_calls(config, err)
+		       ? -1
+		       : 0;
+}
+
+/* ---- the runtime ---- */
+
+struct call {
+	char **argv; /* of the other runtime, without its name */
+	const char *command;
+	const char *bundle;  /* of create and run */
+	const char *process; /* of exec: the file; or NULL */
+};
+
+/* The value of an option, which stands in the word or in the next one. NULL when the word is another option. */
+static const char *option_value(char **word, const char *name)
+{
+	const size_t len = strlen(name);
+
+	if (strncmp(*word, name, len) != 0)
+		return NULL;
+	if ((*word)[len] == '=')
+		return *word + len + 1;
+	return (*word)[len] == '\0' ? word[1] : NULL;
+}
+
+/* Understands as much of runc's command line as is needed here. */
+static void parse_call(char **argv, struct call *c)
+{
+	static const char *const with_value[] = { "--log", "--log-format", "--root", "--criu", "--rootless" };
+
+	*c = (struct call){ .argv = argv, .bundle = "." };
+	for (; *argv && **argv == '-'; argv++)
+		for (size_t i = 0; i < sizeof(with_value) / sizeof(*with_value); i++)
+			if (strcmp(*argv, with_value[i]) == 0 && argv[1]) {
+				argv++;
+				break;
+			}
+	c->command = *argv;
+	for (; *argv; argv++) {
+		const char *bundle = option_value(argv, "--bundle"), *process = option_value(argv, "--process");
+
+		bundle = bundle ? bundle : option_value(argv, "-b");
+		process = process ? process : option_value(argv, "-p");
+		c->bundle = bundle ? bundle : c->bundle;
+		c->process = process ? process : c->process;
+	}
+}
+
+static int take_environment(json_t *config, struct err *err)
+{
+	static const char *const names[][2] = { { "NETGATE_ALLOW", CHOICE_ALLOW },
+						{ "NETGATE_POLICY", CHOICE_POLICY },
+						{ "NETGATE_JOB", CHOICE_JOB } };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		const char *value = config_env(config, names[i][0]);
+
+		if (value && *value && config_annotate(config, names[i][1], value, err))
+			return -1;
+	}
+	return 0;
+}
+
+/* `words`: our own arguments, which the hook gets too, but for those of --runtime. */
+static int add_hook(json_t *config, char **words, size_t n_words, struct err *err)
+{
+	const char *argv[HOOK_WORDS_MAX + 3] = { "sandbox-net", "oci-hook" };
+	char self[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	size_t n = 2;
+
+	if (len < 0)
+		return err_set_errno(err, errno, "/proc/self/exe");
+	self[len] = '\0';
+	for (size_t i = 0; i < n_words; i++) {
+		if (option_value(&words[i], "--runtime")) {
+			i += strcmp(words[i], "--runtime") == 0;
+			continue;
+		}
+		if (n == HOOK_WORDS_MAX)
+			return err_set(err, "more than %d words of options", HOOK_WORDS_MAX);
+		argv[n++] = words[i];
+	}
+	return config_add_hook(config, self, argv, err);
+}
+
+static int prepare_bundle(const struct call *c, char **words, size_t n_words, struct err *err)
+{
+	char path[PATH_MAX];
+	json_t *config;
+	int rc = -1;
+
+	if (snprintf(path, sizeof(path), "%s/config.json", c->bundle) >= (int)sizeof(path))
+		return err_set(err, "the bundle's path is too long");
+	config = config_load(path, err);
+	if (config && take_environment(config, err) == 0 && prepare(config, err) == 0 &&
+	    add_hook(config, words, n_words, err) == 0)
+		rc = config_save(path, config, err);
+	json_decref(config);
+	return rc;
+}
+
+static int check_exec(const struct call *c, uint32_t risks, struct err *err)
+{
+	json_t *process;
+	uint64_t caps;
+
+	if (!c->process || risks >> ATTACH_RISK_NET_ADMIN & 1)
+		return 0;
+	process = config_load(c->process, err);
+	if (!process)
+		return -1;
+	caps = config_capabilities(process);
+	json_decref(process);
+	if (caps & DANGEROUS)
+		return err_set(
+			err, "a process with CAP_NET_ADMIN or CAP_SYS_ADMIN could change the gate's links; leave them "
+			     "out, or have the runtime called with --accept-risk net-admin");
+	return 0;
+}
+
+static int look_at_call(const struct call *c, char **words, size_t n_words, uint32_t risks, struct err *err)
+{
+	if (!c->command)
+		return 0;
+	if (strcmp(c->command, "create") == 0 || strcmp(c->command, "run") == 0)
+		return prepare_bundle(c, words, n_words, err);
+	if (strcmp(c->command, "exec") == 0)
+		return check_exec(c, risks, err);
+	/* Its connections would come from a network that is not there any more. */
+	if (strcmp(c->command, "restore") == 0)
+		return err_set(err, "a container with a gate can't be restored from a checkpoint");
+	return 0;
+}
+
+int oci_runtime_main(int argc, char **argv)
+{
+	static struct attach_options options;
+	struct err err = { "" };
+	struct call call;
+	int n = 1;
+
+	while (n < argc && strcmp(argv[n], "--") != 0)
+		n++;
+	if (hook_options_parse(n, argv, true, &options, &err) == 0) {
+		if (options.help || n == argc) {
+			fputs(runtime_help, options.help ? stdout : stderr);
+			return options.help ? 0 : OCI_FAILED;
+		}
+		parse_call(argv + n + 1, &call);
+		if (look_at_call(&call, argv + 1, (size_t)n - 1, options.risks, &err) == 0) {
+			/* argv[n] is the "--", in whose place the name goes. */
+			argv[n] = (char *)(options.runtime ? options.runtime : "runc");
+			execvp(argv[n], argv + n);
+			err_set_errno(&err, errno, "cannot run %s", argv[n]);
+		}
+	}
+	fprintf(stderr, "netgate: %s\n", err.text);
+	return OCI_FAILED;
+}
+
+/* ---- podman's precreate hook ---- */
+
+int oci_precreate_main(int argc, char **argv)
+{
+	struct err err = { "" };
+	json_t *config;
+	int rc = -1;
+
+	if (argc > 1) {
+		fputs(precreate_help, stdout);
+		return strcmp(argv[1], "--help") == 0 ? 0 : OCI_FAILED;
+	}
+	config = config_read(STDIN_FILENO, "the container's config.json on stdin", &err);
+	if (config && prepare(config, &err) == 0)
+		rc = json_dumpf(config, stdout, JSON_COMPACT) || fflush(stdout) ? err_set(&err, "cannot write it") : 0;
+	json_decref(config);
+	if (rc)
+		fprintf(stderr, "netgate: %s\n", err.text);
+	return rc ? OCI_FAILED : 0;
+}

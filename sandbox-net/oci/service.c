@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sandbox-net oci-service: a gate needs root, the containers of an ordinary
+ * user's podman have none. The user's hook asks here, and gets a gate for a network
+ * namespace of that very user's (the kernel says who owns it), with a policy that the
+ * administrator permits to that user. One process a request, a few a user.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "sandbox-net/attach/options.h"
+#include "sandbox-net/oci/connect.h"
+#include "sandbox-net/oci/oci.h"
+#include "sandbox-net/oci/place.h"
+#include "sandbox-net/oci/request.h"
+
+#define USERS_DIRECTORY "/etc/netgate/users"
+#define AT_ONCE_MAX	32 /* requests */
+#define AT_ONCE_USER	4  /* of one user */
+
+static const char help[] =
+	"usage: sandbox-net oci-service [--permits DIR] [netgate's options]\n"
+	"\n"
+	"Attaches containers of ordinary users, as their oci-hook asks it to. Runs as root, in the foreground.\n"
+	"\n"
+	"  --permits DIR         DIR/USER holds the policies that USER's containers may choose from\n"
+	"                        (default: " USERS_DIRECTORY "); without that directory the user is refused\n"
+	"  --help                this text\n"
+	"\n"
+	"Any other option is netgate's, such as --log FILE or --max-upload SIZE.\n";
+
+struct service {
+	const struct attach_options *options;
+	const char *users;
+	int sock, lock;
+	struct {
+		pid_t pid; /* 0: free */
+		uid_t uid;
+	} at_work[AT_ONCE_MAX];
+};
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int signo)
+{
+	(void)signo;
+	stop = 1;
+}
+
+/* ---- a request, in a process of its own ---- */
+
+static int permits_of(const struct service *s, uid_t uid, char path[static PATH_MAX], struct err *err)
+{
+	const struct passwd *user = getpwuid(uid);
+	char number[16];
+	const char *name = user && attach_name_ok(user->pw_name) ? user->pw_name : number;
+	struct stat st;
+
+	snprintf(number, sizeof(number), "%u", uid);
+	if (snprintf(path, PATH_MAX, "%s/%s", s->users, name) >= PATH_MAX)
+		return err_set(err, "the path is too long");
+	if (stat(path, &st) || !S_ISDIR(st.st_mode))
+		return err_set(err, "the administrator permits nothing to user %s: there is no directory %s", name,
+			       path);
+	return 0;
+}
+
+static bool text_ends(const char *text, size_t cap)
+{
+	return memchr(text, 0, cap) != NULL;
+}
+
+static int serve(const struct service *s, uid_t uid, const struct request_msg *msg, struct err *err)
+{
+	static struct attach_options options;
+	char permits[PATH_MAX], pid[16], name[ATTACH_NAME_MAX + 8];
+
+	if (msg->magic != REQUEST_MAGIC || msg->pid <= 1 || !text_ends(msg->id, sizeof(msg->id)) ||
+	    !text_ends(msg->to, sizeof(msg->to)) || !attach_name_ok(msg->id))
+		return err_set(err, "a malformed request");
+	if (choice_check(&msg->choice, err) || permits_of(s, uid, permits, err))
+		return -1;
+	/* A name of this user's alone: it must not stand in the way of another's job. */
+	snprintf(name, sizeof(name), "u%u-%.*s", uid, ATTACH_NAME_MAX - 12, msg->id);
+	snprintf(pid, sizeof(pid), "%d", msg->pid);
+	options = *s->options;
+	options.kind = TARGET_PID;
+	options.what = pid;
+	options.name = name;
+	options.to = msg->to;
+	options.has_owner = true;
+	options.owner = uid;
+	return connect_container(&options, &msg->choice, permits, err);
+}
+
+static void work(const struct service *s, int sock, uid_t uid)
+{
+	struct answer_msg answer = { .magic = REQUEST_MAGIC };
+	struct request_msg *msg = calloc(1, sizeof(*msg));
+	struct err err = { "" };
+
+	/* Nobody is worked for longer than he waits. */
+	alarm(REQUEST_WAIT_S);
+	close(s->sock);
+	close(s->lock);
+	if (!msg)
+		err_set(&err, "out of memory");
+	else if (recv(sock, msg, sizeof(*msg), MSG_TRUNC) != sizeof(*msg))
+		err_set(&err, "a malformed request");
+	else if (serve(s, uid, msg, &err) == 0)
+		err.text[0] = '\0';
+	free(msg);
+	answer.refused = err.text[0] != '\0';
+	memcpy(answer.text, err.text, sizeof(answer.text));
+	fprintf(stderr, "sandbox-net: user %u: %s\n", uid, answer.refused ? err.text : "attached");
+	(void)send(sock, &answer, sizeof(answer), MSG_NOSIGNAL);
+}
+
+/* ---- the service ---- */
+
+static void reap(struct service *s, int flags)
+{
+	pid_t pid;
+
+	while ((pid = waitpid(-1, NULL, flags)) > 0) {
+		for (size_t i = 0; i < AT_ONCE_MAX; i++)
+			if (s->at_work[i].pid == pid)
+				s->at_work[i].pid = 0;
+		flags = WNOHANG;
+	}
+}
+
+/* A free place for this user; NULL when there is none. */
+static pid_t *place_for(struct service *s, uid_t uid)
+{
+	pid_t *free_one = NULL;
+	size_t own = 0;
+
+	for (size_t i = 0; i < AT_ONCE_MAX; i++) {
+		if (!s->at_work[i].pid) {
+			free_one = &s->at_work[i].pid;
+			s->at_work[i].uid = uid;
+		} else if (s->at_work[i].uid == uid) {
+			own++;
+		}
+	}
+	return own < AT_ONCE_USER ? free_one : NULL;
+}
+
+static void refuse_busy(int sock)
+{
+	const struct answer_msg answer = { .magic = REQUEST_MAGIC,
+					   .refused = 1,
+					   .text = "the service is busy with other containers of yours" };
+
+	(void)send(sock, &answer, sizeof(answer), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void accept_one(struct service *s)
+{
+	int sock = accept4(s->sock, NULL, NULL, SOCK_CLOEXEC);
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+	pid_t *place;
+
+	if (sock < 0)
+		return;
+	reap(s, WNOHANG);
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0) {
+		place = place_for(s, peer.uid);
+		if (!place) {
+			refuse_busy(sock);
+		} else {
+			*place = fork();
+			if (*place == 0) {
+				work(s, sock, peer.uid);
+				_exit(0);
+			}
+			if (*place < 0)
+				*place = 0;
+		}
+	}
+	close(sock);
+}
+
+static int listen_there(struct service *s, struct err *err)
+{
+	const struct sockaddr_un at = { .sun_family = AF_UNIX, .sun_path = REQUEST_PATH };
+
+	if (mkdir(REQUEST_DIRECTORY, 0755) && errno != EEXIST)
+		return err_set_errno(err, errno, REQUEST_DIRECTORY);
+	s->lock = open(REQUEST_DIRECTORY, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s->lock < 0 || flock(s->lock, LOCK_EX | LOCK_NB))
+		return err_set_errno(err, errno, REQUEST_DIRECTORY " (does the service run already?)");
+	s->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (unlink(REQUEST_PATH) && errno != ENOENT)
+		return err_set_errno(err, errno, REQUEST_PATH);
+	if (s->sock < 0 || bind(s->sock, (const struct sockaddr *)&at, sizeof(at)) || chmod(REQUEST_PATH, 0666) ||
+	    chmod(REQUEST_DIRECTORY, 0755) || listen(s->sock, SOMAXCONN))
+		return err_set_errno(err, errno, REQUEST_PATH);
+	return 0;
+}
+
+static int run(struct service *s, struct err *err)
+{
+	const struct sigaction action = { .sa_handler = on_signal };
+
+	if (!place_is_host())
+		return err_set(err, "the service is root's, in the host's own user namespace");
+	if (listen_there(s, err))
+		return -1;
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGINT, &action, NULL);
+	while (!stop)
+		accept_one(s);
+	(void)unlink(REQUEST_PATH);
+	return 0;
+}
+
+int oci_service_main(int argc, char **argv)
+{
+	static struct attach_options options;
+	struct service s = { .options = &options, .sock = -1, .lock = -1 };
+	struct err err = { "" };
+
+	if (hook_options_parse(argc, argv, false, &options, &err) == 0) {
+		if (options.help) {
+			fputs(help, stdout);
+			return 0;
+		}
+		s.users = options.permits ? options.permits : USERS_DIRECTORY;
+		if (run(&s, &err) == 0)
+			return 0;
+	}
+	fprintf(stderr, "sandbox-net: %s\n", err.text);
+	return OCI_FAILED;
+}

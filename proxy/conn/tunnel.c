@@ -185,7 +185,8 @@ static enum step peek_step(struct conn *c)
 		conn_end_leg(c, CLOSE_CLIENT_RESET, true);
 		return STEP_CLOSE;
 	}
-	if (!had_some && !is_web(c))
+	/* A word that began like a request and then did not go on like one has no more time than any other. */
+	if (!is_web(c) && (!had_some || clock_mono_us() + hold_us(c) < c->deadline_us))
 		conn_deadline(c, hold_us(c));
 	return judge(c, false);
 }

@@ -34,7 +34,7 @@ static void json_put(struct json *j, const void *p, size_t n)
 static void json_key(struct json *j, const char *key, char first)
 {
 	size_t len = strlen(key);
-	bool comma = j->len > 1;
+	bool comma = !j->full && j->buf[j->len - 1] != '{';
 	char *at = json_room(j, len + 3 + comma + (first != '\0'));
 
 	if (!at)
@@ -72,6 +72,16 @@ void json_begin(struct json *j, char *buf, size_t cap)
 {
 	*j = (struct json){ .buf = buf, .cap = cap };
 	json_put(j, "{", 1);
+}
+
+void json_open(struct json *j, const char *key)
+{
+	json_key(j, key, '{');
+}
+
+void json_close(struct json *j)
+{
+	json_put(j, "}", 1);
 }
 
 /* Writes `\\+N` as it stands inside a string. */

@@ -37,6 +37,10 @@ void json_text(struct json *j, const char *key, const char *text);
  */
 void json_texts(struct json *j, const char *key, char *const *texts, size_t max_items, size_t max);
 
+/* An object as a member: what is written from here on is in it, up to json_close(). */
+void json_open(struct json *j, const char *key);
+void json_close(struct json *j);
+
 /* A number and a truth value. */
 void json_u64(struct json *j, const char *key, uint64_t v);
 void json_bool(struct json *j, const char *key, bool v);

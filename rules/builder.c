@@ -95,6 +95,7 @@ struct builder_mark builder_mark(const struct policy_builder *b)
 		.n_ports = b->store.n_ports,
 		.n_addrs = b->store.n_addrs,
 		.n_sources = b->store.n_sources,
+		.n_limits = b->store.n_limits,
 		.n_rules = b->store.n_rules,
 		.last = b->store.last,
 		.file_mode = (int)b->file,

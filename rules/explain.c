@@ -134,6 +134,15 @@ static void put_addrs(const struct policy *p, const struct policy_rule *r, FILE 
 		fputs(", besides public addresses\n", out);
 }
 
+static void put_limits(const struct policy *p, const struct policy_rule *r, FILE *out)
+{
+	int which = policy_rule_limited(r);
+	char text[LIMITS_ALL_MAX];
+
+	if (which >= 0)
+		fprintf(out, "       within its limits: %s\n", limits_text(policy_rule_limits(p, (size_t)which), text));
+}
+
 static void put_rule(const struct policy *p, const struct verdict *v, FILE *out)
 {
 	char label[POLICY_RULE_LABEL_MAX];
@@ -226,8 +235,10 @@ static bool explain_one(const struct policy *p, const struct target *t, uint16_t
 		fputs("  any bytes: /tcp", out);
 	putc('\n', out);
 	put_rule(p, &v, out);
-	if (v.allow && v.rule)
+	if (v.allow && v.rule) {
 		put_addrs(p, v.rule, out);
+		put_limits(p, v.rule, out);
+	}
 	if (!is_sandbox_itself(t))
 		put_way(&request, &v, out);
 	return v.allow;

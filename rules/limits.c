@@ -2,6 +2,7 @@
 /* Values of limits: from text and back. A value is a number that is not zero, since an empty policy already allows nothing. */
 #include "rules/limits.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -228,6 +229,22 @@ const char *limits_format(enum limit which, uint64_t value, char buf[static LIMI
 	case LIMIT_COUNT:
 		snprintf(buf, LIMITS_TEXT_MAX, "%" PRIu64, value);
 		break;
+	}
+	return buf;
+}
+
+const char *limits_text(const struct limits *limits, char buf[static LIMITS_ALL_MAX])
+{
+	char text[LIMITS_TEXT_MAX];
+	size_t len = 0;
+
+	static_assert(LIMIT_COUNT * (LIMITS_TEXT_MAX + 16) <= LIMITS_ALL_MAX, "room for every key and value");
+	buf[0] = '\0';
+	for (int i = 0; i < LIMIT_COUNT; i++) {
+		if (limits->max[i])
+			len += (size_t)snprintf(buf + len, LIMITS_ALL_MAX - len, "%s%s: %s", len ? ", " : "",
+						limits_key((enum limit)i),
+						limits_format((enum limit)i, limits->max[i], text));
 	}
 	return buf;
 }

@@ -11,7 +11,8 @@
 
 struct err;
 
-#define LIMITS_TEXT_MAX 48 /* a value as text, with the NUL */
+#define LIMITS_TEXT_MAX 48  /* a value as text, with the NUL */
+#define LIMITS_ALL_MAX	768 /* all of them with their keys, likewise */
 
 enum limit {
 	LIMIT_UPLOAD,	   /* bytes sent upstream, over all connections */
@@ -25,6 +26,8 @@ enum limit {
 	LIMIT_CPUS,	   /* thousandths of a processor's time */
 	LIMIT_COUNT
 };
+
+#define LIMIT_RULE_COUNT (LIMIT_IDLE + 1) /* a rule may have the first ones, for what it decides, beside the job's */
 
 /* All zero: no limit at all. */
 struct limits {
@@ -42,6 +45,9 @@ int limits_parse(enum limit which, const char *text, size_t len, uint64_t *value
 
 /* The shortest text that limits_parse() reads as this value; returns `buf`. */
 const char *limits_format(enum limit which, uint64_t value, char buf[static LIMITS_TEXT_MAX]);
+
+/* All that are set, "upload: 1MiB, rate: 5/s"; returns `buf`, which holds every one. */
+const char *limits_text(const struct limits *limits, char buf[static LIMITS_ALL_MAX]);
 
 /* Takes another value into account: the smaller one stays. */
 void limits_add(struct limits *limits, enum limit which, uint64_t value);

@@ -26,7 +26,8 @@ struct judgement {
 	const struct policy_rule *near;	   /* it has the name or address, but not the port */
 	bool port_denied;		   /* with `every_port`: some port is denied, so ask for each */
 	bool any_bytes;
-	int rank; /* of `allowed` */
+	int rank;		       /* of `allowed` */
+	unsigned level, allowed_level; /* of what is looked at, and of `allowed`: 1 is the most specific */
 };
 
 /* The protocol that a port asks for, unless a rule says "any bytes". */
@@ -41,6 +42,12 @@ static int rule_rank(const struct policy_rule *r, bool any_bytes)
 	return (any_bytes ? 2 : 0) + (r->n_addrs ? 1 : 0);
 }
 
+/* Of two rules for one and the same name, the one with limits counts: in doubt, less. */
+static bool is_tighter(const struct judgement *j, const struct policy_rule *r)
+{
+	return j->level == j->allowed_level && r->flags & ~(unsigned)j->allowed->flags & RULE_LIMITED;
+}
+
 /* Takes an allow rule that covers what is judged. The most specific one comes first. */
 static void weigh_allow(struct judgement *j, const struct policy_rule *r)
 {
@@ -53,8 +60,9 @@ static void weigh_allow(struct judgement *j, const struct policy_rule *r)
 		j->near = j->near ? j->near : r;
 	} else if (wanted != PROTO_ANY && wanted != j->proto && !any_bytes) {
 		j->wrong = j->wrong ? j->wrong : r;
-	} else if (!j->allowed || rank > j->rank) {
+	} else if (!j->allowed || rank > j->rank || (rank == j->rank && is_tighter(j, r))) {
 		j->allowed = r;
+		j->allowed_level = j->level;
 		j->rank = rank;
 		j->any_bytes = any_bytes;
 	}
@@ -73,7 +81,7 @@ static void judge_name(struct judgement *j, const struct name *name)
 	struct name_walk w;
 
 	name_walk_begin(&w, j->p, name->s, name->len);
-	while (name_walk_next(&w)) {
+	for (j->level = 1; name_walk_next(&w); j->level++) {
 		for (uint32_t i = w.rule; i != RULE_NONE; i = rule_at(j->p, i)->next) {
 			const struct policy_rule *r = rule_at(j->p, i);
 
@@ -116,6 +124,7 @@ static bool visit_prefix(void *arg, uint32_t head)
 {
 	struct judgement *j = arg;
 
+	j->level++;
 	for (uint32_t i = head; i != RULE_NONE; i = rule_at(j->p, i)->next) {
 		const struct policy_rule *r = rule_at(j->p, i);
 

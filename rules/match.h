@@ -41,7 +41,8 @@ struct verdict {
  * Decides. Deny beats allow; every name seen must be allowed, and the first
  * that is not, in the order of enum name_from, gives the reason. Of several
  * allow rules that let the request through, one with "/tcp" decides before one
- * with `addresses:` before the others, and among equals the most specific one. On 443 only
+ * with `addresses:` before the others, among equals the most specific one, and of those
+ * for the same name one with limits. On 443 only
  * PROTO_TLS and on 80 only PROTO_HTTP is allowed unless the rule names the
  * port with "/tcp"; on another port that a rule names, any protocol is. A name
  * that is allowed on other ports only is PORT_NOT_ALLOWED; one with another

@@ -30,18 +30,40 @@ static bool same_rule(const struct policy *p, const struct policy_rule *a, const
 		if (x->len != y->len || !addr_equal(&x->addr, &y->addr))
 			return false;
 	}
-	return true;
+	return rule_limits_equal(p, a, b);
+}
+
+/* True when it would depend on their order whose limits count: both have some, and they give a port to the same names. */
+static bool limits_clash(const struct policy *p, const struct policy_rule *a, const struct policy_rule *b)
+{
+	unsigned covers = RULE_PREFIX | RULE_APEX | RULE_BELOW;
+
+	if (!(a->flags & b->flags & RULE_LIMITED) || !(a->flags & b->flags & covers) ||
+	    policy_rule_limited(a) == policy_rule_limited(b))
+		return false;
+	for (size_t i = 0; i < a->n_ports; i++) {
+		if (rule_find_port(p, b, PORT_NUMBER(rule_ports(p, a)[i])))
+			return true;
+	}
+	return false;
 }
 
 int policy_chain_add(struct policy *p, uint32_t head, uint32_t rule, struct err *err)
 {
-	char label[POLICY_RULE_LABEL_MAX];
+	char label[POLICY_RULE_LABEL_MAX], other[POLICY_RULE_LABEL_MAX];
 	uint32_t at = head;
 	size_t n = 1;
 
-	while (!same_rule(p, rule_at(p, at), rule_at(p, rule)) && rule_at(p, at)->next != RULE_NONE) {
+	for (; !same_rule(p, rule_at(p, at), rule_at(p, rule)); n++) {
+		if (limits_clash(p, rule_at(p, at), rule_at(p, rule)))
+			return err_set(err,
+				       "%s: %s has other limits for the same host and port; write one rule with the "
+				       "limits that are meant",
+				       policy_rule_label(p, rule_at(p, rule), label),
+				       policy_rule_label(p, rule_at(p, at), other));
+		if (rule_at(p, at)->next == RULE_NONE)
+			break;
 		at = rule_at(p, at)->next;
-		n++;
 	}
 	if (same_rule(p, rule_at(p, at), rule_at(p, rule))) {
 		store_rule(&p->store, rule)->flags |= RULE_DUPLICATE;

@@ -69,6 +69,15 @@ bool policy_is_audit(const struct policy *p);
 /* What the job may use up. Borrowed, lives as long as the policy. */
 const struct limits *policy_limits(const struct policy *p);
 
+/* How many limits of rules there are: each is for what one rule decides, and holds beside the job's. */
+size_t policy_rule_limits_count(const struct policy *p);
+
+/* The i-th of them; only the first LIMIT_RULE_COUNT are ever set. */
+const struct limits *policy_rule_limits(const struct policy *p, size_t i);
+
+/* Which of them are this rule's; -1: it has none, or is NULL. */
+int policy_rule_limited(const struct policy_rule *rule);
+
 /* Number of allow and deny rules. */
 size_t policy_size(const struct policy *p);
 

@@ -49,10 +49,7 @@ static inline const struct policy_rule *rule_at(const struct policy *p, uint32_t
 /* The rule after that at `i`, in the order in which they were given; n_words after the last one. */
 static inline uint32_t rule_after(const struct policy *p, uint32_t i)
 {
-	const struct policy_rule *r = rule_at(p, i);
-	size_t tail = r->flags & RULE_PREFIX ? sizeof(struct prefix) : r->name_len + 1u;
-
-	return i + (uint32_t)((sizeof(*r) + tail + 3) / 4);
+	return i + rule_words(rule_at(p, i));
 }
 
 /* Of a rule with RULE_PREFIX. */
@@ -72,6 +69,9 @@ static inline const struct prefix *rule_addrs(const struct policy *p, const stru
 {
 	return p->store.addrs + r->addrs;
 }
+
+/* Whether both have the same limits of their own, or none. */
+bool rule_limits_equal(const struct policy *p, const struct policy_rule *a, const struct policy_rule *b);
 
 /* The PORT_PACK of `port` in the rule; 0 when it is not there. A rule without ports has none: ask n_ports first. */
 uint32_t rule_find_port(const struct policy *p, const struct policy_rule *r, uint16_t port);

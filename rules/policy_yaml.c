@@ -5,8 +5,8 @@
  *
  *   version: 1
  *   mode: enforce | audit
- *   allow: [ENTRY | {host: PATTERN, ports: [PORT], addresses: [PREFIX]} | {cidr: PREFIX, ports: [PORT]}]
- *   deny:  the same without `addresses:`
+ *   allow: [ENTRY | {host: PATTERN, ports: [PORT], addresses: [PREFIX], limits: {…}} | {cidr: PREFIX, ports: [PORT], limits: {…}}]
+ *   deny:  the same without `addresses:` and `limits:`
  *   limits: {upload: SIZE, connections: N, rate: N/s, names: N, idle: DURATION, duration: DURATION}
  *
  * Unknown and repeated keys, anchors, aliases, tags, further documents and
@@ -39,6 +39,7 @@ struct loader {
 
 	/* The rule that is being read. */
 	size_t n_ports, n_addrs;
+	struct limits limits;
 	uint32_t ports[POLICY_PORTS_MAX];
 	struct prefix addrs[POLICY_ADDRS_MAX];
 };
@@ -228,7 +229,54 @@ static int take_addr(struct loader *l, enum entry_list list)
 	return entry_parse_prefix(scalar_text(l), scalar_len(l), &l->addrs[l->n_addrs++], l->err);
 }
 
-enum rule_key { KEY_HOST, KEY_CIDR, KEY_PORTS, KEY_ADDRESSES };
+/*
+ * Limits: the job's, or a rule's, which are the first ones of them (`n` keys).
+ * Of several values for the same the smallest counts.
+ */
+static int read_limits(struct loader *l, size_t n, const char *known, struct limits *limits)
+{
+	const char *keys[LIMIT_COUNT + 1] = { NULL };
+	unsigned seen = 0;
+	uint64_t value;
+	int key;
+
+	for (size_t i = 0; i < n; i++)
+		keys[i] = limits_key((enum limit)i);
+	if (next(l))
+		return -1;
+	if (is_nothing(l))
+		return 0;
+	if (l->event.type != YAML_MAPPING_START_EVENT)
+		return fail_at(l, here(l), "limits go on lines of their own below this; write upload: 20MiB");
+	for (;;) {
+		if (next(l))
+			return -1;
+		if (l->event.type == YAML_MAPPING_END_EVENT)
+			return 0;
+		key = read_key(l, keys, known, &seen);
+		if (key < 0 || next_scalar(l, "one limit, such as upload: 20MiB"))
+			return -1;
+		if (limits_parse((enum limit)key, scalar_text(l), scalar_len(l), &value, l->err))
+			return wrap_at(l, here(l));
+		limits_add(limits, (enum limit)key, value);
+	}
+}
+
+static int read_job_limits(struct loader *l)
+{
+	struct limits limits = { 0 };
+
+	if (read_limits(l, LIMIT_COUNT, "upload, connections, rate, names, idle, duration, memory, pids, cpus",
+			&limits))
+		return -1;
+	for (int i = 0; i < LIMIT_COUNT; i++) {
+		if (limits.max[i])
+			builder_limit(l->builder, (enum limit)i, limits.max[i]);
+	}
+	return 0;
+}
+
+enum rule_key { KEY_HOST, KEY_CIDR, KEY_PORTS, KEY_ADDRESSES, KEY_LIMITS };
 
 /* The value of "host:", which is where a port is often put, too. */
 static int read_host(struct loader *l, enum entry_list list, struct entry *entry)
@@ -268,12 +316,16 @@ static int read_rule_value(struct loader *l, enum entry_list list, enum rule_key
 			return fail_at(l, here(l),
 				       "a deny has no addresses; write the range as a rule of its own: cidr: PREFIX");
 		return read_scalars(l, "addresses: [10.2.0.0/16], IPv6 in quotes", take_addr, list);
+	case KEY_LIMITS:
+		if (list == ENTRY_DENY)
+			return fail_at(l, here(l), "a deny lets nothing through, so it has no limits; leave them out");
+		return read_limits(l, LIMIT_RULE_COUNT, "upload, connections, rate, names, idle", &l->limits);
 	}
 	return -1;
 }
 
 /* What a rule needs as a whole. */
-static int check_rule(struct loader *l, enum entry_list list, unsigned seen, struct place at)
+static int check_rule(struct loader *l, enum entry_list list, unsigned seen, const struct entry *entry, struct place at)
 {
 	bool host = seen & 1u << KEY_HOST;
 	bool cidr = seen & 1u << KEY_CIDR;
@@ -288,13 +340,16 @@ static int check_rule(struct loader *l, enum entry_list list, unsigned seen, str
 			       "them out");
 	if (cidr && list == ENTRY_ALLOW && !l->n_ports)
 		return fail_at(l, at, "an address rule needs a port; add ports: [443]");
+	if (l->limits.max[LIMIT_NAMES] && !entry->below)
+		return fail_at(l, at,
+			       "names counts those below a wildcard; this rule has one at most, so leave it out");
 	return 0;
 }
 
 /* An item of the form {host: …} or {cidr: …}. Its MAPPING-START is the present event. */
 static int read_rule(struct loader *l, enum entry_list list, struct entry *entry)
 {
-	static const char *const keys[] = { "host", "cidr", "ports", "addresses", NULL };
+	static const char *const keys[] = { "host", "cidr", "ports", "addresses", "limits", NULL };
 	struct place at = here(l);
 	unsigned seen = 0;
 	int key;
@@ -304,10 +359,11 @@ static int read_rule(struct loader *l, enum entry_list list, struct entry *entry
 		if (next(l))
 			return -1;
 		if (l->event.type == YAML_MAPPING_END_EVENT)
-			return check_rule(l, list, seen, at);
-		key = read_key(l, keys, "host, cidr, ports, addresses (and HOST:PORT has no space in it)", &seen);
+			return check_rule(l, list, seen, entry, at);
+		key = read_key(l, keys, "host, cidr, ports, addresses, limits (and HOST:PORT has no space in it)",
+			       &seen);
 		if (key < 0 || (seen & 3u) == 3u)
-			return key < 0 ? -1 : check_rule(l, list, seen, at);
+			return key < 0 ? -1 : check_rule(l, list, seen, entry, at);
 		if (read_rule_value(l, list, (enum rule_key)key, entry))
 			return -1;
 	}
@@ -322,6 +378,7 @@ static int read_item(struct loader *l, enum entry_list list)
 
 	l->n_ports = 0;
 	l->n_addrs = 0;
+	l->limits = (struct limits){ 0 };
 	if (l->event.type == YAML_MAPPING_START_EVENT) {
 		if (read_rule(l, list, &entry))
 			return -1;
@@ -340,6 +397,7 @@ static int read_item(struct loader *l, enum entry_list list)
 	spec.n_ports = l->n_ports;
 	spec.addrs = l->addrs;
 	spec.n_addrs = l->n_addrs;
+	spec.limits = l->limits;
 	return store_add(builder_store(l->builder), &spec, l->err) ? wrap_at(l, at) : 0;
 }
 
@@ -386,36 +444,6 @@ static int read_mode(struct loader *l)
 	return 0;
 }
 
-static int read_limits(struct loader *l)
-{
-	static const char *const keys[] = { "upload",	"connections", "rate", "names", "idle",
-					    "duration", "memory",      "pids", "cpus",	NULL };
-	unsigned seen = 0;
-	uint64_t value;
-	int key;
-
-	static_assert(sizeof(keys) / sizeof(*keys) == LIMIT_COUNT + 1,
-		      "a key for each limit, in the order of enum limit");
-	if (next(l))
-		return -1;
-	if (is_nothing(l))
-		return 0;
-	if (l->event.type != YAML_MAPPING_START_EVENT)
-		return fail_at(l, here(l), "limits go on lines of their own below this; write upload: 20MiB");
-	for (;;) {
-		if (next(l))
-			return -1;
-		if (l->event.type == YAML_MAPPING_END_EVENT)
-			return 0;
-		key = read_key(l, keys, "upload, connections, rate, names, idle, duration, memory, pids, cpus", &seen);
-		if (key < 0 || next_scalar(l, "one limit, such as upload: 20MiB"))
-			return -1;
-		if (limits_parse((enum limit)key, scalar_text(l), scalar_len(l), &value, l->err))
-			return wrap_at(l, here(l));
-		builder_limit(l->builder, (enum limit)key, value);
-	}
-}
-
 /* The whole policy; the present event is its first. */
 static int read_policy(struct loader *l)
 {
@@ -445,7 +473,7 @@ static int read_policy(struct loader *l)
 			rc = read_items(l, ENTRY_DENY);
 			break;
 		case 4:
-			rc = read_limits(l);
+			rc = read_job_limits(l);
 			break;
 		default:
 			rc = -1;

@@ -33,6 +33,13 @@ static int compare_prefix(const struct prefix *x, const struct prefix *y)
 	return rc ? rc : (x->len > y->len) - (x->len < y->len);
 }
 
+static int compare_ports(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
 static int compare_addrs(const struct policy *p, const struct policy_rule *x, const struct policy_rule *y)
 {
 	int rc = (x->n_addrs > y->n_addrs) - (x->n_addrs < y->n_addrs);
@@ -42,7 +49,27 @@ static int compare_addrs(const struct policy *p, const struct policy_rule *x, co
 	return rc;
 }
 
-/* By what they cover, then by addresses: equal are rules that are printed as one. Names come before prefixes. */
+/* Those with limits have them each for itself, so that no two of them are equal: they differ by their ports at least. */
+static int compare_limits(const struct policy *p, const struct policy_rule *x, const struct policy_rule *y)
+{
+	int a = policy_rule_limited(x), b = policy_rule_limited(y);
+	int rc = (a >= 0) - (b >= 0);
+
+	if (rc || a < 0)
+		return rc;
+	for (int i = 0; rc == 0 && i < LIMIT_RULE_COUNT; i++) {
+		uint64_t u = p->store.limits[a].max[i], v = p->store.limits[b].max[i];
+
+		rc = (u > v) - (u < v);
+	}
+	if (rc == 0)
+		rc = (x->n_ports > y->n_ports) - (x->n_ports < y->n_ports);
+	for (size_t i = 0; rc == 0 && i < x->n_ports; i++)
+		rc = compare_ports(&rule_ports(p, x)[i], &rule_ports(p, y)[i]);
+	return rc;
+}
+
+/* By what they cover, then by addresses, then by limits: equal are rules that are printed as one. Names come before prefixes. */
 static int compare_rules(const struct policy *p, const struct policy_rule *x, const struct policy_rule *y)
 {
 	unsigned covers = RULE_PREFIX | RULE_APEX | RULE_BELOW;
@@ -52,7 +79,9 @@ static int compare_rules(const struct policy *p, const struct policy_rule *x, co
 		rc = x->flags & RULE_PREFIX ? compare_prefix(rule_prefix(x), rule_prefix(y)) : strcmp(x->tail, y->tail);
 	if (rc == 0)
 		rc = (int)(x->flags & covers) - (int)(y->flags & covers);
-	return rc ? rc : compare_addrs(p, x, y);
+	if (rc == 0)
+		rc = compare_addrs(p, x, y);
+	return rc ? rc : compare_limits(p, x, y);
 }
 
 static int compare_items(const void *a, const void *b, void *arg)
@@ -96,13 +125,6 @@ static ssize_t sort_rules(const struct policy *p, bool deny, struct sort_item **
 	}
 	qsort_r(*items, n, sizeof(**items), compare_items, (void *)p);
 	return (ssize_t)n;
-}
-
-static int compare_ports(const void *a, const void *b)
-{
-	const uint32_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
 }
 
 /* All ports of `n` rules, each once. Returns how many; 0 when one of the rules means all. `ports` has room for all. */
@@ -163,9 +185,10 @@ static void put_rule(const struct policy *p, FILE *out, const struct policy_rule
 {
 	bool prefix = (r->flags & RULE_PREFIX) != 0;
 	bool plain = n == 0 || (!(r->flags & (RULE_DENY | RULE_PREFIX)) && ports_are_default(ports, n));
-	bool scalar = r->n_addrs == 0 && (plain || n == 1);
+	bool scalar = r->n_addrs == 0 && !(r->flags & RULE_LIMITED) && (plain || n == 1);
 	char text[POLICY_ENTRY_MAX];
 	char entry[POLICY_ENTRY_MAX + 16];
+	char limits[LIMITS_ALL_MAX];
 
 	rule_pattern(r, scalar && !plain, text);
 	if (scalar) {
@@ -187,6 +210,9 @@ static void put_rule(const struct policy *p, FILE *out, const struct policy_rule
 	if (!plain)
 		fputs("]\n", out);
 	put_addrs(p, out, r);
+	if (r->flags & RULE_LIMITED)
+		fprintf(out, "    limits: {%s}\n",
+			limits_text(policy_rule_limits(p, (size_t)policy_rule_limited(r)), limits));
 }
 
 /* Rules that say the same but for their ports, as one. */

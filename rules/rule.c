@@ -40,6 +40,32 @@ bool rule_ports_within(const struct policy *p, const struct policy_rule *r, cons
 	return true;
 }
 
+size_t policy_rule_limits_count(const struct policy *p)
+{
+	return p->store.n_limits;
+}
+
+const struct limits *policy_rule_limits(const struct policy *p, size_t i)
+{
+	return &p->store.limits[i];
+}
+
+int policy_rule_limited(const struct policy_rule *rule)
+{
+	if (!rule || !(rule->flags & RULE_LIMITED))
+		return -1;
+	return (int)((const uint32_t *)rule)[rule_words(rule) - 1];
+}
+
+bool rule_limits_equal(const struct policy *p, const struct policy_rule *a, const struct policy_rule *b)
+{
+	int x = policy_rule_limited(a), y = policy_rule_limited(b);
+
+	if (x < 0 || y < 0)
+		return x == y;
+	return memcmp(&p->store.limits[x], &p->store.limits[y], sizeof(*p->store.limits)) == 0;
+}
+
 bool ports_are_default(const uint32_t *ports, size_t n)
 {
 	return n == 2 && ports[0] == PORT_PACK(80, false) && ports[1] == PORT_PACK(443, false);

@@ -2,10 +2,11 @@
 /*
  * The arrays that rules lie in. A rule is 24 bytes and its name; the ports of
  * a rule that has the same as the one before it are stored once, so that a
- * long list of plain names needs no more than that.
+ * long list of plain names needs no more than that. Limits are few and lie apart.
  */
 #include "rules/store.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,6 +84,8 @@ static int reserve_rule(struct rule_store *s, size_t n_ports, size_t n_addrs, st
 	size_t words = sizeof(struct policy_rule) / 4 + 2 * RULE_ROOM;
 	void *mem[3];
 
+	static_assert(sizeof(struct prefix) / 4 + 1 <= RULE_ROOM, "room for either tail and the word behind it");
+
 	if (s->n_rules >= POLICY_RULES_MAX || (s->n_words + words) * 4 > POLICY_BYTES_MAX)
 		return err_set(err,
 			       "more than %u rules in one policy, or names too long for so many; use wildcards or "
@@ -120,11 +123,36 @@ static uint32_t put_addrs(struct rule_store *s, const struct prefix *addrs, size
 	return (uint32_t)(s->n_addrs - n);
 }
 
+/* Returns their place, or -1. */
+static int put_limits(struct rule_store *s, const struct limits *limits, struct err *err)
+{
+	struct limits *bigger;
+
+	if (s->n_limits >= POLICY_LIMITED_MAX)
+		return err_set(err, "more than %d rules with limits of their own", POLICY_LIMITED_MAX);
+	bigger = reserve(s->limits, &s->cap_limits, s->n_limits, 1, sizeof(*s->limits));
+	if (!bigger)
+		return err_set(err, "out of memory after %zu rules", s->n_rules);
+	s->limits = bigger;
+	s->limits[s->n_limits] = *limits;
+	return (int)s->n_limits++;
+}
+
+static bool has_limits(const struct limits *limits)
+{
+	for (int i = 0; i < LIMIT_RULE_COUNT; i++) {
+		if (limits->max[i])
+			return true;
+	}
+	return false;
+}
+
 static uint8_t flags_of(const struct rule_spec *spec)
 {
 	const struct entry *e = spec->entry;
 	unsigned flags = spec->list == ENTRY_DENY ? RULE_DENY : 0;
 
+	flags |= spec->limits_shared || has_limits(&spec->limits) ? RULE_LIMITED : 0;
 	if (e->is_prefix)
 		return (uint8_t)(flags | RULE_PREFIX);
 	flags |= (e->apex ? RULE_APEX : 0) | (e->below ? RULE_BELOW : 0);
@@ -142,9 +170,15 @@ int store_add(struct rule_store *s, const struct rule_spec *spec, struct err *er
 	size_t n_addrs = thin_prefixes(spec->addrs, spec->n_addrs);
 	const struct entry *e = spec->entry;
 	size_t tail = e->is_prefix ? sizeof(e->prefix) : e->name.len + 1u;
+	uint8_t flags = flags_of(spec);
 	struct policy_rule *r;
+	int limits = (int)spec->limits_at;
 
 	if (reserve_rule(s, n_ports, n_addrs, err))
+		return -1;
+	if (flags & RULE_LIMITED && !spec->limits_shared)
+		limits = put_limits(s, &spec->limits, err);
+	if (limits < 0)
 		return -1;
 	r = store_rule(s, (uint32_t)s->n_words);
 	*r = (struct policy_rule){
@@ -156,11 +190,13 @@ int store_add(struct rule_store *s, const struct rule_spec *spec, struct err *er
 		.n_addrs = (uint16_t)n_addrs,
 		.source = spec->source,
 		.name_len = e->is_prefix ? 0 : e->name.len,
-		.flags = flags_of(spec),
+		.flags = flags,
 	};
 	memcpy(r->tail, e->is_prefix ? (const void *)&e->prefix : (const void *)e->name.s, tail);
 	s->last = (uint32_t)s->n_words;
-	s->n_words += (sizeof(*r) + tail + 3) / 4;
+	s->n_words += rule_words(r);
+	if (flags & RULE_LIMITED)
+		s->words[s->n_words - 1] = (uint32_t)limits;
 	s->n_rules++;
 	return 0;
 }
@@ -195,6 +231,7 @@ void store_cut(struct rule_store *s, const struct builder_mark *mark)
 	s->n_words = mark->n_words;
 	s->n_ports = mark->n_ports;
 	s->n_addrs = mark->n_addrs;
+	s->n_limits = mark->n_limits;
 	s->n_rules = mark->n_rules;
 	s->last = mark->last;
 }
@@ -207,5 +244,6 @@ void store_free(struct rule_store *s)
 	free(s->words);
 	free(s->ports);
 	free(s->addrs);
+	free(s->limits);
 	memset(s, 0, sizeof(*s));
 }

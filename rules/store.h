@@ -15,6 +15,7 @@
 #define POLICY_PORTS_MAX   65535      /* ports of one rule */
 #define POLICY_ADDRS_MAX   1024	      /* `addresses:` of one rule */
 #define POLICY_SOURCES_MAX 1024	      /* files of one policy */
+#define POLICY_LIMITED_MAX 1024	      /* rules with limits of their own */
 
 #define RULE_NONE UINT32_MAX
 #define RULE_ROOM ((NAME_LEN_MAX + 4) / 4) /* words after the last rule: a comparison may begin at its last byte */
@@ -26,6 +27,7 @@ enum rule_flag {
 	RULE_BELOW = 8,	      /* covers every name below it */
 	RULE_DELIBERATE = 16, /* was written with "!" */
 	RULE_DUPLICATE = 32,  /* says exactly what an earlier rule says: in no chain, never printed */
+	RULE_LIMITED = 64,    /* has limits of its own: behind its tail, in a word of its own, which of the store's */
 };
 
 struct policy_rule {
@@ -51,8 +53,9 @@ struct rule_store {
 	uint32_t *ports;
 	struct prefix *addrs;
 	char **sources;
-	size_t n_words, n_ports, n_addrs, n_sources;
-	size_t cap_words, cap_ports, cap_addrs, cap_sources;
+	struct limits *limits;
+	size_t n_words, n_ports, n_addrs, n_sources, n_limits;
+	size_t cap_words, cap_ports, cap_addrs, cap_sources, cap_limits;
 	size_t n_rules;
 	uint32_t last; /* the last rule; meaningless while there is none */
 };
@@ -63,6 +66,14 @@ static inline struct policy_rule *store_rule(const struct rule_store *s, uint32_
 	return (struct policy_rule *)(s->words + i);
 }
 
+/* Words of a rule with what lies behind it. */
+static inline uint32_t rule_words(const struct policy_rule *r)
+{
+	size_t tail = r->flags & RULE_PREFIX ? sizeof(struct prefix) : r->name_len + 1u;
+
+	return (uint32_t)((sizeof(*r) + tail + 3) / 4) + (r->flags & RULE_LIMITED ? 1 : 0);
+}
+
 /* One rule on its way into a store. */
 struct rule_spec {
 	enum entry_list list;
@@ -71,13 +82,16 @@ struct rule_spec {
 	size_t n_ports;		   /* 0: the default of its kind */
 	struct prefix *addrs;	   /* sorted in place */
 	size_t n_addrs;
+	struct limits limits; /* all zero: none of its own; or, */
+	bool limits_shared;   /* those of a rule that was added before, */
+	uint32_t limits_at;   /* which are these of the store's: both use them up */
 	uint16_t source;
 	uint32_t line;
 };
 
 /* How much a builder has, to go back to. */
 struct builder_mark {
-	size_t n_words, n_ports, n_addrs, n_sources, n_rules;
+	size_t n_words, n_ports, n_addrs, n_sources, n_limits, n_rules;
 	uint32_t last;
 	int file_mode;
 	struct limits limits;

@@ -127,6 +127,9 @@ static void consider(struct search *s, const struct policy_rule *by, bool same)
 
 	if (by == r || !rule_ports_within(s->p, r, by))
 		return;
+	/* Limits that differ make a difference, whichever rule has them; those of a rule are its own even where they are the same. */
+	if ((by->flags | r->flags) & RULE_LIMITED && !(by->flags & RULE_DENY) && !(r->flags & RULE_DUPLICATE && same))
+		return;
 	if (by->flags & RULE_DENY && !(r->flags & RULE_DENY)) {
 		s->denies = s->denies ? s->denies : by;
 		return;
@@ -226,6 +229,22 @@ static void warn_wide(struct warner *w, const struct policy_rule *r)
 		    "sends");
 }
 
+/* Limits that another one always meets first. */
+static void warn_limits(struct warner *w, const struct policy_rule *r)
+{
+	int which = policy_rule_limited(r);
+	char mine[LIMITS_TEXT_MAX], all[LIMITS_TEXT_MAX];
+
+	for (int i = 0; i < LIMIT_RULE_COUNT && which >= 0; i++) {
+		uint64_t value = policy_rule_limits(w->p, (size_t)which)->max[i], job = w->p->limits.max[i];
+
+		if (value && job && job <= value)
+			say(w, r, "its limit of %s %s does nothing: the whole job may have no more than %s",
+			    limits_key((enum limit)i), limits_format((enum limit)i, value, mine),
+			    limits_format((enum limit)i, job, all));
+	}
+}
+
 /* Ports on which a resolver would listen. */
 static void warn_dns_port(struct warner *w, const struct policy_rule *r)
 {
@@ -267,6 +286,7 @@ size_t policy_warnings(const struct policy *p, void (*warn)(void *arg, const cha
 
 		if (!(r->flags & RULE_DUPLICATE)) {
 			warn_wide(&w, r);
+			warn_limits(&w, r);
 			warn_dns_port(&w, r);
 		}
 		warn_useless(&w, r);

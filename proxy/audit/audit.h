@@ -29,6 +29,7 @@
 #include "rules/match.h"
 
 struct audit;
+struct limits;
 struct policy;
 
 /* Where an attempt came in: a connection to anywhere, the gate's DNS, or what an explicit proxy was asked for. */
@@ -65,6 +66,7 @@ struct audit_config {
 	const char *job;	     /* borrowed, outlives the audit */
 	const char *sandbox;	     /* the name of an attached sandbox; NULL: a command is run. Borrowed likewise */
 	const struct policy *policy; /* for rule labels; borrowed, outlives the audit */
+	const struct limits *limits; /* the job's, for the start record; borrowed likewise */
 };
 
 /*

@@ -47,6 +47,7 @@ struct audit {
 	int verbose_fd, tell_fd;
 	const char *job, *sandbox;
 	const struct policy *policy;
+	const struct limits *limits;
 	struct chain *chain;
 	uint8_t head[CHAIN_LEN];
 	uint64_t seq;		  /* of the last record that is in the file */

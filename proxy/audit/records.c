@@ -70,6 +70,24 @@ static void put_holders(struct json *j, const enum resource_holder holder[static
 		json_text(j, keys[i], words[holder[i]]);
 }
 
+/* Those that there are, as a policy has them. */
+static void put_limits(struct json *j, const struct limits *limits)
+{
+	char text[LIMITS_TEXT_MAX];
+	bool any = false;
+
+	for (int i = 0; i < LIMIT_COUNT; i++) {
+		if (!limits->max[i])
+			continue;
+		if (!any)
+			json_open(j, "limits");
+		any = true;
+		json_text(j, limits_key((enum limit)i), limits_format((enum limit)i, limits->max[i], text));
+	}
+	if (any)
+		json_close(j);
+}
+
 /* A start record with the members that each has. */
 static void begin_start(struct audit *a, struct record *r)
 {
@@ -84,6 +102,7 @@ static void begin_start(struct audit *a, struct record *r)
 	json_text(&r->json, "mode", policy_is_audit(a->policy) ? "audit" : "enforce");
 	json_text(&r->json, "policy", policy_digest(a->policy, digest));
 	json_u64(&r->json, "rules", policy_size(a->policy));
+	put_limits(&r->json, a->limits);
 }
 
 int audit_start(struct audit *a, char *const *command)

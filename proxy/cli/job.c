@@ -86,6 +86,16 @@ static void raise_descriptor_limit(void)
 	}
 }
 
+/* The policy's, and --timeout. */
+static struct limits job_limits(const struct job *j)
+{
+	struct limits limits = *policy_limits(j->policy);
+
+	if (j->options.timeout_us)
+		limits_add(&limits, LIMIT_DURATION, j->options.timeout_us);
+	return limits;
+}
+
 static int proxy_main(const struct job *j, const struct proxy_config *config)
 {
 	int keep[] = { j->handoff[1], j->control[0], j->log.fd, j->tell_fd, j->result_fd };
@@ -101,10 +111,12 @@ static int proxy_main(const struct job *j, const struct proxy_config *config)
 
 pid_t job_start_proxy(struct job *j, const struct proxy_config *more, struct err *err)
 {
+	const struct limits limits = job_limits(j);
 	struct proxy_config config = *more;
 	pid_t pid;
 
 	config.policy = j->policy;
+	config.limits = &limits;
 	config.job = j->name;
 	config.resolvers = j->options.resolvers;
 	config.n_resolvers = j->options.n_resolvers;
@@ -127,11 +139,7 @@ pid_t job_start_proxy(struct job *j, const struct proxy_config *more, struct err
 
 uint64_t job_time_limit(const struct job *j)
 {
-	struct limits limits = *policy_limits(j->policy);
-
-	if (j->options.timeout_us)
-		limits_add(&limits, LIMIT_DURATION, j->options.timeout_us);
-	return limits.max[LIMIT_DURATION];
+	return job_limits(j).max[LIMIT_DURATION];
 }
 
 void job_tell_log(const struct job *j, const char *head)

@@ -42,6 +42,15 @@ struct budget budget_of(const struct limits *limits, uint64_t open_max, uint64_t
 	};
 }
 
+struct budget budget_of_rule(const struct limits *limits, const struct budget *job, uint64_t now_us)
+{
+	struct budget b = budget_of(limits, job->open_max, now_us);
+
+	if (limits->max[LIMIT_IDLE] == 0 || b.idle_us > job->idle_us)
+		b.idle_us = job->idle_us;
+	return b;
+}
+
 enum reason budget_admit(struct budget *b, bool holds, uint64_t now_us)
 {
 	if (holds && b->open >= b->open_max)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a job may still use up: pure accounting, without a clock or a socket.
- * There is one budget a job, and its one thread is the only one that spends it, so that it is exact.
+ * There is one budget a job, and one a rule that has limits; the job's one thread is the only one that spends them, so that they are exact.
  */
 #ifndef PROXY_CONN_BUDGET_H
 #define PROXY_CONN_BUDGET_H
@@ -40,6 +40,9 @@ bool bucket_take(struct bucket *b, uint64_t now_us);
  * which holds beside what the policy says.
  */
 struct budget budget_of(const struct limits *limits, uint64_t open_max, uint64_t now_us);
+
+/* That of a rule: for what the rule decides, beside `job`, whose bounds it inherits where the rule says nothing or more. */
+struct budget budget_of_rule(const struct limits *limits, const struct budget *job, uint64_t now_us);
 
 /*
  * One more connection: REASON_NONE; or LIMIT_CONNECTIONS or LIMIT_RATE, and it must be refused.

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "proxy/conn/charge.h"
 #include "proxy/conn/cut.h"
 #include "proxy/conn/front.h"
 #include "proxy/conn/refusals.h"
@@ -126,6 +127,7 @@ static void conn_free(struct conn *c)
 	bytes_free(&c->in);
 	http_free(c->http);
 	retry_free(c);
+	charge_end(c);
 	budget_closed(&c->env->budget);
 	free(c);
 }
@@ -206,6 +208,7 @@ enum step conn_dial(struct conn *c, const struct verdict *verdict)
 {
 	struct dial_target target = { .conn = c->id, .port = c->dst.port, .rule = verdict->rule };
 
+	charge_begin(c);
 	c->leg = true;
 	c->leg_up = c->up.sent;
 	c->leg_down = c->down.received;
@@ -288,7 +291,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct conn *c = arg;
 	uint64_t now = clock_mono_us();
-	uint64_t idle_end = c->active_us + c->env->budget.idle_us;
+	uint64_t idle_end = c->active_us + charge_idle_us(c);
 	bool idling = (c->state == CONN_TUNNEL && !tunnel_holds(c)) || (c->state == CONN_HTTP && !http_holds(c));
 
 	(void)fd, (void)what;
@@ -392,7 +395,7 @@ void conn_accept(struct conn_env *env, int fd, const struct endpoint *src, const
 	c->state = CONN_HELLO;
 	c->door = DOOR_TRANSPARENT;
 	flow_init(&c->up, fd, -1);
-	c->up.allowed = budget_upload(&env->budget);
+	c->up.allowed[FLOW_BY_JOB] = budget_upload(&env->budget);
 	flow_init(&c->down, -1, fd);
 	evtimer_assign(&c->timer_ev, env->base, on_timer, c);
 	LIST_INSERT_HEAD(&env->conns, c, link);

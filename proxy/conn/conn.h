@@ -91,6 +91,7 @@ struct conn {
 	struct bytes in;	      /* from the client, not judged yet */
 	struct flow up, down;
 	struct dial *dial;
+	const struct policy_rule *claimed, *charged; /* rules with limits (charge.h); NULL: none */
 	struct retry *retry;	   /* TUNNEL: watched for a second ClientHello (retry.h); NULL: not, or not any more */
 	struct http_session *http; /* NULL until the first request */
 };

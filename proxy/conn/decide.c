@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A connection's decisions: from what was seen to a request, to match(), to the record. */
-#include <errno.h>
-
-#include "proxy/conn/conn.h"
-#include "proxy/dns/dns_map.h"
+#include "proxy/conn/charge.h"
 #include "rules/match.h"
 
 static struct verdict record(struct conn *c, const struct conn_seen *seen, const struct request *request,
@@ -45,24 +42,11 @@ struct request conn_request(const struct conn *c, const struct conn_seen *seen)
 	return r;
 }
 
-/* Which limit forbids what the policy allows; REASON_NONE: none. A name counts once, looked up or only connected to. */
-static enum reason limit_met(struct conn *c, const struct conn_seen *seen, const struct name *host)
-{
-	struct addr addr;
-	int r;
-
-	if (!budget_has_upload(&c->env->budget, seen->len))
-		return REASON_LIMIT_UPLOAD;
-	r = host ? dns_map_addr(c->env->map, host, ADDR_V4, &addr) : 0;
-	if (r == 0)
-		return REASON_NONE;
-	return r == -ENOSPC ? REASON_LIMIT_NAMES : REASON_INTERNAL_ERROR;
-}
-
 struct verdict conn_decide(struct conn *c, const struct conn_seen *seen)
 {
 	struct request request = conn_request(c, seen);
 	struct verdict verdict = match(c->env->policy, &request);
+	const struct policy_rule *whose;
 	enum reason met;
 
 	/*
@@ -78,9 +62,11 @@ struct verdict conn_decide(struct conn *c, const struct conn_seen *seen)
 		if (by_addr.allow && by_addr.reason == REASON_RULE)
 			verdict = by_addr;
 	}
-	met = verdict.allow ? limit_met(c, seen, verdict.host) : REASON_NONE;
+	met = verdict.allow ? charge_claim(c, &verdict, seen->len, &whose) : REASON_NONE;
 	if (met != REASON_NONE)
-		verdict = (struct verdict){ .reason = met, .host = verdict.host, .name_from = verdict.name_from };
+		verdict = (struct verdict){
+			.reason = met, .rule = whose, .host = verdict.host, .name_from = verdict.name_from
+		};
 	return record(c, seen, &request, verdict);
 }
 
@@ -89,6 +75,8 @@ struct verdict conn_refuse(struct conn *c, const struct conn_seen *seen, enum re
 	struct request request = conn_request(c, seen);
 	struct verdict verdict = { .allow = false, .reason = reason };
 
+	if (reason == REASON_LIMIT_UPLOAD)
+		verdict.rule = charge_spent(c, seen->len);
 	for (int i = 0; i < NAME_FROM_COUNT && !verdict.host; i++) {
 		verdict.host = request.names[i];
 		verdict.name_from = (enum name_from)i;

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "proxy/conn/charge.h"
 #include "proxy/conn/conn.h"
 
 #define DRAIN_LOOK_MIN_US 2000u	  /* between two looks at what the client has acknowledged, */
@@ -40,7 +41,7 @@ static void drain_deadline(struct conn *c)
 	if (ioctl(c->client_fd, SIOCOUTQ, &unacked) == 0 && unacked > 0)
 		left += (uint64_t)unacked;
 	if (left < c->undelivered) {
-		conn_deadline(c, left > 0 ? c->env->budget.idle_us : (uint64_t)CONN_DRAIN_S * US_PER_S);
+		conn_deadline(c, left > 0 ? charge_idle_us(c) : (uint64_t)CONN_DRAIN_S * US_PER_S);
 		c->look_us = DRAIN_LOOK_MIN_US;
 	} else if (c->look_us < DRAIN_LOOK_MAX_US) {
 		c->look_us *= 2;

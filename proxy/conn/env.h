@@ -43,6 +43,7 @@ struct conn_env {
 	uint8_t *scratch;	 /* TLS_HELLO_MAX bytes, used only within one step */
 	struct http1_head *head; /* used only within one step */
 	struct budget budget;
+	struct budget *rule_budgets; /* of the rules with limits, as the policy numbers them */
 	struct refusals *refusals;
 	LIST_HEAD(conn_list, conn) conns;
 	LIST_HEAD(cut_list, cut) cuts;

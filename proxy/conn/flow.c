@@ -39,15 +39,21 @@ static bool would_block(int err)
 /* How many of `n` bytes may be sent. */
 static size_t allowed(const struct flow *f, size_t n)
 {
-	return f->allowed && *f->allowed < n ? (size_t)*f->allowed : n;
+	for (int i = 0; i < FLOW_LIMITS; i++) {
+		if (f->allowed[i] && *f->allowed[i] < n)
+			n = (size_t)*f->allowed[i];
+	}
+	return n;
 }
 
 /* `to` took them: counted here and nowhere else, so that what is allowed is what was sent. */
 static void count_sent(struct flow *f, size_t n)
 {
 	f->sent += n;
-	if (f->allowed)
-		*f->allowed -= n;
+	for (int i = 0; i < FLOW_LIMITS; i++) {
+		if (f->allowed[i])
+			*f->allowed[i] -= n;
+	}
 }
 
 static enum flow_result deliver_head(struct flow *f)

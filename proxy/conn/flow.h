@@ -20,6 +20,8 @@
 #define FLOW_TURN_MAX  (4 * 1024 * 1024) /* bytes moved in one call, so that one connection can't starve others */
 #define FLOW_UNLIMITED UINT64_MAX
 
+enum flow_limit { FLOW_BY_JOB, FLOW_BY_RULE, FLOW_LIMITS };
+
 struct flow {
 	int from, to;	   /* sockets, non-blocking; stay the caller's */
 	struct bytes head; /* copied bytes that go before anything else */
@@ -29,7 +31,8 @@ struct flow {
 	uint64_t sent;	   /* bytes that `to` took */
 	bool eof;	   /* `from` is at its end */
 	bool bulk;	   /* the last turn moved much: begin the next one with splice */
-	uint64_t *allowed; /* bytes that may still be sent, by this flow and others; goes down. NULL: all there are */
+	/* Bytes that may still be sent, by this flow and others: the fewest count, and all go down. NULL: all there are. */
+	uint64_t *allowed[FLOW_LIMITS];
 };
 
 enum flow_result {

@@ -27,6 +27,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "proxy/conn/charge.h"
 #include "proxy/conn/conn.h"
 #include "proxy/conn/front.h"
 #include "proxy/conn/http.h"
@@ -138,6 +139,7 @@ static enum step forward(struct conn *c, const struct http1_head *head)
 {
 	struct http_session *h = c->http;
 
+	charge_begin(c);
 	if (h->proxy ? http_proxy_request(&c->up.head, head) < 0
 		     : bytes_append(&c->up.head, bytes_data(&c->in), head->len, HTTP1_HEAD_MAX) < 0)
 		return STEP_CLOSE;
@@ -154,7 +156,7 @@ static enum step forward(struct conn *c, const struct http1_head *head)
 	h->scanned = 0;
 	h->line_read = false;
 	h->phase = PHASE_EXCHANGE;
-	conn_deadline(c, c->env->budget.idle_us);
+	conn_deadline(c, charge_idle_us(c));
 	return STEP_AGAIN;
 }
 
@@ -317,7 +319,7 @@ static enum step head_step(struct conn *c)
 	}
 	if (c->http->held_up) {
 		c->http->held_up = false;
-		conn_deadline(c, bytes_len(&c->in) > 0 ? (uint64_t)CONN_HELLO_S * US_PER_S : c->env->budget.idle_us);
+		conn_deadline(c, bytes_len(&c->in) > 0 ? (uint64_t)CONN_HELLO_S * US_PER_S : charge_idle_us(c));
 	}
 	if (upstream_gone(c)) {
 		conn_end_leg(c, CLOSE_UPSTREAM, false);

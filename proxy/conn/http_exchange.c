@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "proxy/conn/charge.h"
 #include "proxy/conn/front.h"
 #include "proxy/conn/http.h"
 #include "proxy/conn/pump.h"
@@ -250,7 +251,7 @@ enum step http_exchange_step(struct conn *c)
 	/* The answer is complete, what is held of it included in `down`. */
 	if (h->keep && h->req.done && !flow_pending(&c->up)) {
 		h->phase = PHASE_HEAD;
-		conn_deadline(c, bytes_len(&c->in) > 0 ? (uint64_t)CONN_HELLO_S * US_PER_S : c->env->budget.idle_us);
+		conn_deadline(c, bytes_len(&c->in) > 0 ? (uint64_t)CONN_HELLO_S * US_PER_S : charge_idle_us(c));
 		return STEP_AGAIN;
 	}
 	conn_end_leg(c, h->client_closes ? CLOSE_CLIENT : CLOSE_UPSTREAM, false);

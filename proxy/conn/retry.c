@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "proxy/conn/charge.h"
 #include "proxy/wire/tls_retry.h"
 
 #define RETRY_READ 16384
@@ -113,7 +114,8 @@ static enum step judge(struct conn *c)
 		return refuse(c, &hello.seen, REASON_NAME_MISMATCH, CLOSE_NAME_MISMATCH);
 	if (what != HELLO_TLS)
 		return refuse(c, &hello.seen, REASON_TLS_MALFORMED, CLOSE_DENIED);
-	if (!budget_has_upload(&c->env->budget, bytes_len(&c->up.head) + hello.tls.len))
+	hello.seen.len = bytes_len(&c->up.head) + hello.tls.len;
+	if (!charge_may_send(c, hello.seen.len))
 		return refuse(c, &hello.seen, REASON_LIMIT_UPLOAD, CLOSE_LIMIT_UPLOAD);
 	return end_watch(c);
 }

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "proxy/conn/charge.h"
 #include "proxy/conn/conn.h"
 #include "proxy/conn/hello.h"
 #include "proxy/conn/retry.h"
@@ -48,6 +49,7 @@ enum step tunnel_cut(struct conn *c, const struct conn_seen *seen, const struct 
 static enum step let_pass(struct conn *c)
 {
 	c->peek = false;
+	charge_begin(c);
 	bytes_free(&c->up.head);
 	if (c->retry) {
 		if (!retry_pass_hello(c))
@@ -56,7 +58,7 @@ static enum step let_pass(struct conn *c)
 		c->up.head = c->in;
 		c->in = (struct bytes){ 0 };
 	}
-	conn_deadline(c, c->env->budget.idle_us);
+	conn_deadline(c, charge_idle_us(c));
 	return STEP_AGAIN;
 }
 
@@ -104,7 +106,7 @@ enum step tunnel_begin(struct conn *c)
 	if (is_web(c))
 		conn_deadline(c, (uint64_t)CONN_HELLO_S * US_PER_S);
 	else
-		conn_deadline(c, bytes_len(&c->in) > 0 ? hold_us(c) : c->env->budget.idle_us);
+		conn_deadline(c, bytes_len(&c->in) > 0 ? hold_us(c) : charge_idle_us(c));
 	return STEP_AGAIN;
 }
 

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <search.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,10 +34,19 @@ struct mapping {
 	uint32_t index;
 };
 
+/* Which names, by index, a rule with a limit on them has let through. */
+struct used {
+	uint64_t *bits;
+	size_t words, n;
+	size_t max; /* 0: no limit */
+};
+
 struct dns_map {
 	void *tree;
 	struct mapping **entries; /* by index; each at its place for good, since names are lent out */
 	size_t n, size, max;
+	struct used *rules;
+	size_t n_rules;
 };
 
 struct dns_map *dns_map_new(void)
@@ -54,6 +64,22 @@ void dns_map_limit(struct dns_map *m, size_t max)
 		m->max = max;
 }
 
+int dns_map_limit_rule(struct dns_map *m, size_t rule, size_t max)
+{
+	struct used *rules;
+
+	if (rule >= m->n_rules) {
+		rules = reallocarray(m->rules, rule + 1, sizeof(*rules));
+		if (!rules)
+			return -ENOMEM;
+		memset(rules + m->n_rules, 0, (rule + 1 - m->n_rules) * sizeof(*rules));
+		m->rules = rules;
+		m->n_rules = rule + 1;
+	}
+	m->rules[rule].max = max;
+	return 0;
+}
+
 static void keep(void *node)
 {
 	(void)node;
@@ -67,6 +93,9 @@ void dns_map_free(struct dns_map *m)
 	for (size_t i = 0; i < m->n; i++)
 		free(m->entries[i]);
 	free(m->entries);
+	for (size_t i = 0; i < m->n_rules; i++)
+		free(m->rules[i].bits);
+	free(m->rules);
 	free(m);
 }
 
@@ -115,26 +144,63 @@ static int add(struct dns_map *m, const struct name *name, uint32_t *index)
 	return 0;
 }
 
+static bool is_used(const struct used *u, uint32_t index)
+{
+	return index / 64 < u->words && u->bits[index / 64] >> index % 64 & 1;
+}
+
+/* Counts a name that is not used yet. Returns 0 or -ENOMEM. */
+static int use(struct used *u, uint32_t index)
+{
+	size_t words = index / 64 + 1;
+	uint64_t *bits;
+
+	if (words > u->words) {
+		bits = reallocarray(u->bits, 2 * words, sizeof(*bits));
+		if (!bits)
+			return -ENOMEM;
+		memset(bits + u->words, 0, (2 * words - u->words) * sizeof(*bits));
+		u->bits = bits;
+		u->words = 2 * words;
+	}
+	u->bits[index / 64] |= UINT64_C(1) << index % 64;
+	u->n++;
+	return 0;
+}
+
+/* The index of a name, made when it is new, and counted for a rule with a limit. Returns as dns_map_addr(). */
+static int find_or_add(struct dns_map *m, const struct name *name, int rule, uint32_t *index)
+{
+	struct used *u = rule >= 0 && (size_t)rule < m->n_rules && m->rules[rule].max ? &m->rules[rule] : NULL;
+	struct mapping *const *node = tfind(name, &m->tree, compare);
+	int r;
+
+	if (node && (!u || is_used(u, (*node)->index))) {
+		*index = (*node)->index;
+		return 0;
+	}
+	if (u && u->n >= u->max)
+		return -EDQUOT;
+	if (node)
+		*index = (*node)->index;
+	r = node ? 0 : add(m, name, index);
+	return r || !u ? r : use(u, *index);
+}
+
 /* The offset into the pool of the name with this index, and back. */
 static uint32_t offset_of(uint32_t index)
 {
 	return index / PER_BLOCK * 256 + index % PER_BLOCK + 1;
 }
 
-int dns_map_addr(struct dns_map *m, const struct name *name, enum addr_family family, struct addr *out)
+int dns_map_addr(struct dns_map *m, const struct name *name, int rule, enum addr_family family, struct addr *out)
 {
-	struct mapping *const *node = tfind(name, &m->tree, compare);
 	struct addr v4;
 	uint32_t index;
-	int r;
+	int r = find_or_add(m, name, rule, &index);
 
-	if (node) {
-		index = (*node)->index;
-	} else {
-		r = add(m, name, &index);
-		if (r)
-			return r;
-	}
+	if (r)
+		return r;
 	index = offset_of(index);
 	v4 = pool4.addr;
 	v4.b[1] = (uint8_t)(v4.b[1] | index >> 16);

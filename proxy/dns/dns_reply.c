@@ -13,6 +13,7 @@
 #include "proxy/dns/dns_map.h"
 #include "proxy/wire/dns_msg.h"
 #include "rules/match.h"
+#include "rules/policy.h"
 
 #define TTL	       60
 #define TYPE_NULL      10
@@ -63,12 +64,16 @@ static bool is_meta_type(uint16_t type)
 static void answer_address(struct exchange *x, struct dns_map *map)
 {
 	enum addr_family family = x->query.qtype == DNS_TYPE_A ? ADDR_V4 : ADDR_V6;
-	int r = dns_map_addr(map, x->verdict.host, family, &x->addr);
+	const struct policy_rule *rule = x->verdict.rule;
+	int r = dns_map_addr(map, x->verdict.host, policy_rule_limited(rule), family, &x->addr);
 
-	if (r < 0)
-		deny(x, r == -ENOSPC ? REASON_LIMIT_NAMES : REASON_INTERNAL_ERROR, DNS_SERVFAIL);
-	else
+	if (r == 0) {
 		x->answer = (struct dns_answer){ .addr = &x->addr, .ttl = TTL };
+		return;
+	}
+	deny(x, r == -ENOSPC || r == -EDQUOT ? REASON_LIMIT_NAMES : REASON_INTERNAL_ERROR, DNS_SERVFAIL);
+	if (r == -EDQUOT)
+		x->verdict.rule = rule;
 }
 
 /* The request has a name: what does the policy say? `ptr`: it is what an address was given to. */

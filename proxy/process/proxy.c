@@ -33,6 +33,7 @@
 #include "proxy/audit/drops.h"
 #include "proxy/audit/outcome.h"
 #include "proxy/audit/quic.h"
+#include "proxy/conn/charge.h"
 #include "proxy/conn/env.h"
 #include "proxy/conn/pipe_pool.h"
 #include "proxy/conn/refusals.h"
@@ -376,6 +377,7 @@ static int set_up(struct proxy *p, struct err *err)
 		.job = p->config->job,
 		.sandbox = p->config->sandbox,
 		.policy = p->config->policy,
+		.limits = p->config->limits,
 	};
 	struct event_config *cfg = event_config_new();
 
@@ -429,6 +431,8 @@ static int make_doors(struct proxy *p)
 	LIST_INIT(&env->conns);
 	LIST_INIT(&env->cuts);
 	env->refusals = refusals_new(env);
+	if (p->map && charge_init(env) < 0)
+		return -1;
 	p->listener = listener_new(env, p->gate[HANDOFF_TCP4], p->gate[HANDOFF_TCP6]);
 	p->probe = probe_new(p->base, p->gate[HANDOFF_UDP4], p->gate[HANDOFF_UDP6], p->nonce);
 	p->handoff_ev = event_new(p->base, p->handoff_fd, EV_READ | EV_PERSIST, on_handoff, p);
@@ -467,6 +471,7 @@ static void tear_down(struct proxy *p)
 		audit_free(p->audit);
 	refusals_free(p->env.refusals);
 	pipe_pool_free(p->env.pool);
+	free(p->env.rule_budgets);
 	free(p->env.scratch);
 	free(p->env.head);
 	if (p->base)

@@ -13,12 +13,14 @@
 #include "base/addr.h"
 
 struct audit_attached;
+struct limits;
 struct policy;
 
 enum { PROXY_SAID_WHY = 2 };
 
 struct proxy_config {
 	const struct policy *policy;
+	const struct limits *limits; /* the job's, for the start record: the policy's and those of flags */
 	const char *job;
 	char *const *command;		       /* for the start record; NULL: */
 	const struct audit_attached *attached; /* a sandbox that was there is attached, */

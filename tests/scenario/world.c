@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/handoff.h"
 #include "proxy/audit/audit.h"
+#include "proxy/conn/charge.h"
 #include "proxy/conn/conn.h"
 #include "proxy/conn/pipe_pool.h"
 #include "proxy/conn/refusals.h"
@@ -220,8 +221,12 @@ void world_begin(const struct policy *policy)
 	memset(&world, 0, sizeof(world));
 	world.policy = policy;
 	world.log = net_log();
-	world.audit = must(audit_new(&(struct audit_config){
-		.fd = world.log, .verbose_fd = -1, .tell_fd = -1, .job = "scenario", .policy = policy }));
+	world.audit = must(audit_new(&(struct audit_config){ .fd = world.log,
+							     .verbose_fd = -1,
+							     .tell_fd = -1,
+							     .job = "scenario",
+							     .policy = policy,
+							     .limits = limits }));
 	world.dialer = (struct dialer){
 		.base = loop_base(), .guard = must(guard_new(&err)), .audit = world.audit, .policy = policy
 	};
@@ -242,6 +247,8 @@ void world_begin(const struct policy *policy)
 	(void)addr_parse(GATE_ADDR6, strlen(GATE_ADDR6), &env->gate6);
 	LIST_INIT(&env->conns);
 	LIST_INIT(&env->cuts);
+	if (charge_init(env) < 0)
+		fail("out of memory");
 	env->refusals = must(refusals_new(env));
 	world.tcp4 = net_listen();
 	world.tcp6 = net_listen();
@@ -289,7 +296,7 @@ struct tube *world_connect(const char *to)
 	if (endpoint_parse(to, strlen(to), 0, &dst) < 0) {
 		if (!colon || name_canonical(to, (size_t)(colon - to), &name) < 0)
 			fail("connects to %s: neither ADDRESS:PORT nor NAME:PORT", to);
-		if (dns_map_addr(world.env.map, &name, ADDR_V4, &dst.addr) < 0)
+		if (dns_map_addr(world.env.map, &name, -1, ADDR_V4, &dst.addr) < 0)
 			return NULL;
 		dst.port = (uint16_t)strtoul(colon + 1, NULL, 10);
 	}
@@ -324,6 +331,7 @@ void world_end(void)
 	pipe_pool_free(world.env.pool);
 	guard_free(world.dialer.guard);
 	audit_free(world.audit);
+	free(world.env.rule_budgets);
 	free(world.env.scratch);
 	free(world.env.head);
 	net_close(world.tcp4);

@@ -253,6 +253,227 @@ def test_policy_file(lab):
     assert result.one("close")["up"] == received(lab) == 5000, result
 
 
+# ---- limits of single rules ----
+
+INSIDE = """
+GATE = "10.200.0.1"
+
+def reach(door, name, port):
+    if door == "transparent":
+        return tcp(name, port)
+    sock = tcp(GATE, 3128)
+    if door == "connect":
+        sock.sendall(f"CONNECT {name}:{port} HTTP/1.1\\r\\n\\r\\n".encode())
+        assert b" 200 " in read_until(sock, b"\\r\\n\\r\\n")
+    else:
+        sock.sendall(b"\\5\\1\\0" + struct.pack("!BBBBB", 5, 1, 0, 3, len(name)) + name.encode() + struct.pack("!H", port))
+        answer = b""
+        while len(answer) < 12:
+            piece = sock.recv(12 - len(answer))
+            if not piece:
+                raise ConnectionResetError(answer)
+            answer += piece
+        if answer[3]:
+            raise ConnectionResetError(answer)
+    return sock
+
+def is_served(sock):
+    try:
+        sock.sendall(b"\\0") # no word of HTTP's
+        return sock.recv(1) == b"\\0"
+    except ConnectionError:
+        return False
+
+"""
+
+
+def policy(lab, text, name="rules.yaml"):
+    path = f"{lab.folder}/{name}"
+    with open(path, "w") as out:
+        out.write("version: 1\n" + text)
+    return ["--policy", path]
+
+
+@pytest.mark.parametrize("door", ["transparent", "connect", "socks5"])
+@pytest.mark.parametrize("piece", [1 << 20, 1000], ids=["splice", "copy"])
+def test_upload_of_a_rule(lab, piece, door):
+    """To the byte, over several connections; the record names the rule. Others have the rest of the job's."""
+    args = policy(lab, "allow:\n  - {host: raw.test, ports: [9], limits: {upload: 1MB}}\n  - banner.test:9\n"
+                       "limits: {upload: 1500kB}\n")
+    result = lab.python(args, INSIDE + """
+for name, count in (("raw.test", 300_000), ("raw.test", 4_000_000), ("banner.test", 4_000_000)):
+    with reach(sys.argv[2], name, 9) as sock:
+        try:
+            for at in range(0, count, int(sys.argv[1])):
+                sock.sendall(pattern(min(int(sys.argv[1]), count - at)))
+            sock.shutdown(socket.SHUT_WR)
+            fate(sock)
+        except ConnectionError:
+            pass
+""", str(piece), door)
+    closes = result.of("close")
+    assert [(close["host"], close["up"]) for close in closes if close["up"]] == [
+        ("raw.test", 300_000), ("raw.test", 700_000), ("banner.test", 500_000)], result
+    assert received(lab) == 1_500_000
+    cuts = result.of("decision", reason="limit_upload", verdict="deny", door=door)
+    assert [(cut["host"], cut.get("rule")) for cut in cuts] == [
+        ("raw.test", args[1] + ":3"), ("banner.test", None)], result
+
+
+def test_upload_of_a_rule_in_http(lab, silent_web):
+    """A head that does not fit is not sent, a body is cut to the byte; on one connection of the front door each host has its own."""
+    args = policy(lab, "allow:\n  - {host: post.test, limits: {upload: 100kB}}\n  - {host: ok.test, limits: {upload: 200B}}\n")
+    result = lab.python(args, """
+        def ask(raw):
+            with tcp("10.200.0.1", 3128) as sock:
+                sock.sendall(raw)
+                return response(sock.makefile("rb"))
+        get = b"GET http://ok.test/hello HTTP/1.1\\r\\nHost: ok.test\\r\\n"
+        with tcp("10.200.0.1", 3128) as sock:
+            stream = sock.makefile("rb")
+            for raw in (get + b"\\r\\n", get + b"X: " + b"x" * 200 + b"\\r\\n\\r\\n"):
+                sock.sendall(raw)
+                status, headers, _ = response(stream)
+                show(status=status, reason=headers.get("x-netgate-reason"))
+        status, headers, _ = ask(b"POST http://post.test/ HTTP/1.1\\r\\nHost: post.test\\r\\nContent-Length: 500000\\r\\n\\r\\n" + bytes(500_000))
+        show(status=status, reason=headers.get("x-netgate-reason"))
+        show(status=ask(get + b"\\r\\n")[0])
+    """)
+    assert result.shown == [{"status": 200, "reason": None}, {"status": 403, "reason": "limit_upload"},
+                            {"status": 403, "reason": "limit_upload"}, {"status": 200}], result
+    assert received(lab) == 100_000
+    assert [record["rule"] for record in result.of("decision", reason="limit_upload")] == [args[1] + ":4", args[1] + ":3"], result
+
+
+@pytest.mark.parametrize("door", ["transparent", "connect", "socks5"])
+def test_open_connections_of_a_rule(lab, door):
+    """The third of two; another rule's are not counted; what is over makes room."""
+    args = policy(lab, "allow:\n  - {host: raw.test, ports: [7], limits: {connections: 2}}\n  - banner.test:7\n")
+    result = lab.python(args, INSIDE + """
+def third():
+    try:
+        return is_served(reach(sys.argv[1], "raw.test", 7))
+    except (ConnectionError, AssertionError):
+        return False
+held = [reach(sys.argv[1], "raw.test", 7) for _ in range(2)]
+other = [reach(sys.argv[1], "banner.test", 7) for _ in range(4)]
+show(served=[is_served(sock) for sock in held + other])
+show(third=third())
+held.pop().close()
+while not third():
+    pass
+show(again=is_served(held[0]))
+""", door)
+    assert result.shown == [{"served": [True] * 6}, {"third": False}, {"again": True}], result
+    denied = result.of("decision", reason="limit_connections")
+    assert denied and {(record["host"], record["rule"]) for record in denied} == {("raw.test", args[1] + ":3")}, result
+
+
+def test_a_connection_counts_once(lab):
+    """Requests that one rule decides, over one connection of the front door and to several hosts; then another rule's."""
+    args = policy(lab, "allow:\n  - {host: \"*.wild.test\", limits: {connections: 1, rate: 1/s}}\n"
+                       "  - {host: ok.test, limits: {connections: 1}}\n")
+    result = lab.python(args, """
+        def get(sock, host):
+            sock.sendall(f"GET http://{host}/hello HTTP/1.1\\r\\nHost: {host}\\r\\n\\r\\n".encode())
+            return response(sock.makefile("rb"))[0]
+        one, two = tcp("10.200.0.1", 3128), tcp("10.200.0.1", 3128)
+        show(one=[get(one, host) for host in ("x.wild.test", "x.wild.test", "a_b.wild.test", "x.wild.test")])
+        show(two=get(two, "x.wild.test"))
+        two = tcp("10.200.0.1", 3128)
+        show(ok=get(two, "ok.test"))
+        show(move=get(one, "ok.test"))
+        one = tcp("10.200.0.1", 3128)
+        two.close()
+        begun = time.monotonic()
+        while get(one, "ok.test") != 200:
+            one = tcp("10.200.0.1", 3128)
+            assert time.monotonic() < begun + 60
+        show(moved=get(tcp("10.200.0.1", 3128), "ok.test"))
+    """)
+    assert result.shown == [{"one": [200] * 4}, {"two": 403}, {"ok": 200}, {"move": 403}, {"moved": 403}], result
+
+
+def test_rate_of_a_rule(lab):
+    args = policy(lab, "allow:\n  - {host: raw.test, ports: [7], limits: {rate: 5/s}}\n  - banner.test:7\n")
+    result = lab.python(args, """
+        begun = time.monotonic()
+        for name in ("raw.test", "banner.test"):
+            address = socket.gethostbyname(name)
+            served = 0
+            for _ in range(60):
+                try:
+                    with tcp(address, 7) as sock:
+                        sock.sendall(b"\\0") # no word of HTTP's
+                        served += sock.recv(1) == b"\\0"
+                except ConnectionError:
+                    pass
+            show(served=served, seconds=time.monotonic() - begun)
+    """)
+    raw, banner = result.shown
+    assert 5 <= raw["served"] <= 5 * (raw["seconds"] + 2) and banner["served"] == 60, result
+    denied = result.of("decision", reason="limit_rate", door="transparent")
+    assert len(denied) + raw["served"] == 60 and {record["rule"] for record in denied} == {args[1] + ":3"}, result
+
+
+def test_names_of_a_rule(lab):
+    """Distinct names below a wildcard; the job's other names are left alone, and the rule's first ones stay usable."""
+    args = policy(lab, "allow:\n  - {host: \"*.wild.test\", limits: {names: 2}}\n  - ok.test\n")
+    result = lab.python(args, """
+        for name in ("x.wild.test", "a_b.wild.test", "x.wild.test", "third.wild.test", "ok.test"):
+            show(rcode=dns_read(dns_udp(dns_query(name)))["rcode"])
+        for name in ("x.wild.test", "fourth.wild.test", "ok.test"):
+            raw = b"GET /hello HTTP/1.1\\r\\nHost: %s\\r\\n\\r\\n" % name.encode()
+            show(status=http(sys.argv[1], 80, raw)[0][0])
+    """, v4("web"))
+    assert result.shown == [{"rcode": code} for code in (0, 0, 0, SERVFAIL, 0)] + [
+        {"status": 200}, {"status": 403}, {"status": 200}], result
+    assert [(record["host"], record["rule"]) for record in result.of("decision", reason="limit_names")] == [
+        ("third.wild.test", args[1] + ":3"), ("fourth.wild.test", args[1] + ":3")], result
+
+
+def test_idle_of_a_rule(lab):
+    """The rule's connection ends, the other one goes on."""
+    args = policy(lab, "allow:\n  - {host: raw.test, ports: [7], limits: {idle: 1s}}\n  - banner.test:7\n")
+    result = lab.python(args, INSIDE + """
+other = tcp("banner.test", 7)
+with tcp("raw.test", 7) as sock:
+    show(served=is_served(sock))
+    begun = time.monotonic()
+    show(end=fate(sock)[0], idle=time.monotonic() - begun)
+show(served=is_served(other))
+""")
+    assert [shown.get("served") for shown in result.shown] == [True, None, True], result
+    assert 0.9 < result.shown[1]["idle"] < 30, result
+    assert [(close["host"], close["end"]) for close in result.of("close")] == [("raw.test", "idle"), ("banner.test", "client")], result
+
+
+def test_second_hello_counts_for_the_rule(lab):
+    """An address rule first, then the name in the hello: both rules' limits, one after the other."""
+    args = policy(lab, f"allow:\n  - {{cidr: {v4('web')}/32, ports: [8443], limits: {{upload: 1MB}}}}\n"
+                       "  - {host: ok.test, ports: [8443], limits: {upload: 100B}}\n")
+    result = lab.python(args, """
+        for name in ("ok.test", "other.test"):
+            try:
+                sock = tcp(sys.argv[1], 8443)
+                Tls(name).handshake(sock, at_once)
+                show(end="made")
+            except (ssl.SSLError, ConnectionError) as error:
+                show(end=str(getattr(error, "reason", "reset")))
+    """, v4("web"))
+    assert [shown["end"] for shown in result.shown] == ["TLSV1_ALERT_ACCESS_DENIED", "made"], result
+    denied = result.one("decision", reason="limit_upload")
+    assert (denied["host"], denied["rule"]) == ("ok.test", args[1] + ":4"), result
+
+
+def test_limits_on_record(lab):
+    """The start record has the job's, as a policy says them."""
+    args = policy(lab, "allow: [ok.test]\nlimits: {upload: 5000kB, names: 7}\n")
+    result = lab.netgate([*args, "--timeout", "100", "--max-upload", "6MB"], ["true"])
+    assert result.one("start")["limits"] == {"upload": "5MB", "names": "7", "duration": "1m40s"}, result
+    assert "limits" not in lab.netgate(["--allow", "ok.test"], ["true"]).one("start")
+
+
 def test_one_job_does_not_starve_another(lab):
     """A flood in one sandbox; ten attempts in another one all are made, and all are on record."""
     with lab.start(["--allow", "raw.test:7", "--max-rate", "5/s"], lab.script("""

@@ -32,9 +32,12 @@ void audit_bench_open(struct audit_bench *b, const char *job, bool verbose)
 
 void audit_bench_open_sandbox(struct audit_bench *b, const char *job, const char *sandbox, bool verbose)
 {
-	struct audit_config config = {
-		.job = job, .sandbox = sandbox, .policy = &b->policy, .verbose_fd = -1, .tell_fd = -1
-	};
+	struct audit_config config = { .job = job,
+				       .sandbox = sandbox,
+				       .policy = &b->policy,
+				       .limits = &b->limits,
+				       .verbose_fd = -1,
+				       .tell_fd = -1 };
 
 	*b = (struct audit_bench){ .verbose = { -1, -1 } };
 	b->fd = memfd_create("log", MFD_CLOEXEC);

@@ -9,6 +9,7 @@
 struct audit_bench {
 	struct audit *audit;
 	struct policy policy;
+	struct limits limits;
 	int fd;		/* a memfd, O_APPEND */
 	int verbose[2]; /* a pipe, or -1 */
 };

@@ -3,8 +3,8 @@
  * Tests of the records: exact lines, each member at its longest and worst, the chain.
  * links: proxy/audit/audit.c proxy/audit/records.c proxy/audit/chain.c proxy/audit/log_file.c
  * links: proxy/audit/summary.c proxy/audit/summary_merge.c proxy/audit/summary_rows.c proxy/audit/tally.c proxy/audit/show.c proxy/audit/verbose.c
- * links: base/json.c base/addr.c base/clock.c base/tell.c base/name.c rules/reason.c rules/hint.c base/prefix.c rules/special.c
- * links: tests/unit/audit_bench.c tests/unit/rules_stub.c
+ * links: base/err.c base/json.c base/addr.c base/clock.c base/tell.c base/name.c rules/reason.c rules/hint.c base/prefix.c rules/special.c
+ * links: rules/limits.c rules/entry.c rules/pattern.c tests/unit/audit_bench.c tests/unit/rules_stub.c
  */
 #include "proxy/audit/audit.h"
 
@@ -110,7 +110,16 @@ static void start_and_end(void **state)
 	audit_bench_open(&b, "j", false);
 	assert_int_equal(audit_start(b.audit, command), 0);
 	o = audit_bench_last(&b);
+	assert_null(json_object_get(o, "limits"));
+	json_decref(o);
+	b.limits.max[LIMIT_UPLOAD] = 20 << 20;
+	b.limits.max[LIMIT_RATE] = 5;
+	assert_int_equal(audit_start(b.audit, command), 0);
+	o = audit_bench_last(&b);
 	assert_string_equal(json_string_value(json_object_get(o, "type")), "start");
+	assert_int_equal(json_object_size(json_object_get(o, "limits")), 2);
+	assert_string_equal(json_string_value(json_object_get(json_object_get(o, "limits"), "upload")), "20MiB");
+	assert_string_equal(json_string_value(json_object_get(json_object_get(o, "limits"), "rate")), "5/s");
 	assert_string_equal(json_string_value(json_object_get(o, "netgate")), "0.1.0");
 	assert_string_equal(json_string_value(json_object_get(o, "mode")), "enforce");
 	assert_int_equal(json_integer_value(json_object_get(o, "rules")), 3);

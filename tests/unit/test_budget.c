@@ -123,11 +123,35 @@ static void upload(void **state)
 	assert_false(budget_has_upload(&b, 0));
 }
 
+/* A rule inherits what it does not say, and can't give more than the job has. */
+static void of_a_rule(void **state)
+{
+	const struct limits l = { .max[LIMIT_IDLE] = 100 * SECOND }, quick = { .max[LIMIT_IDLE] = SECOND };
+	const struct limits few = { .max[LIMIT_CONNECTIONS] = 2, .max[LIMIT_UPLOAD] = 9 };
+	struct budget plain = budget_of(&none, 50, 0), job = budget_of(&l, 50, 0), b;
+
+	(void)state;
+	b = budget_of_rule(&quick, &job, 0);
+	assert_int_equal(b.idle_us, SECOND);
+	assert_int_equal(b.open_max, 50);
+	assert_null(budget_upload(&b));
+	assert_int_equal(budget_of_rule(&l, &plain, 0).idle_us, 100 * SECOND);
+	b = budget_of_rule(&few, &job, 0);
+	assert_int_equal(b.idle_us, 100 * SECOND);
+	assert_int_equal(b.open_max, 2);
+	assert_int_equal(*budget_upload(&b), 9);
+	job.idle_us = YEAR;
+	assert_int_equal(budget_of_rule(&few, &job, 0).idle_us, YEAR);
+	job.idle_us = SECOND / 2;
+	assert_int_equal(budget_of_rule(&quick, &job, 0).idle_us, SECOND / 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_limits),	      cmocka_unit_test(open_connections),  cmocka_unit_test(rate),
 		cmocka_unit_test(rate_after_a_pause), cmocka_unit_test(refusals_are_free), cmocka_unit_test(upload),
+		cmocka_unit_test(of_a_rule),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,7 +41,7 @@ static void gives(struct dns_map *m, const char *host, enum addr_family family, 
 	char text[ADDR_STRLEN];
 	struct addr a;
 
-	assert_int_equal(dns_map_addr(m, &n, family, &a), 0);
+	assert_int_equal(dns_map_addr(m, &n, -1, family, &a), 0);
 	assert_string_equal(addr_format(&a, text), expected);
 	assert_true(dns_map_covers(&a));
 	assert_non_null(dns_map_name(m, &a));
@@ -117,6 +117,55 @@ static void test_pools(void **state)
 	}
 }
 
+/* A rule's limit: names count for each rule by themselves, once, and a full rule takes nothing from the job. */
+static void test_limit_of_a_rule(void **state)
+{
+	const struct name names[] = { name("a.test"), name("b.test"), name("c.test"), name("d.test") };
+	struct dns_map *m = dns_map_new();
+	struct addr a;
+
+	(void)state;
+	assert_int_equal(dns_map_limit_rule(m, 3, 2), 0);
+	assert_int_equal(dns_map_limit_rule(m, 1, 1), 0);
+	dns_map_limit(m, 3);
+	assert_int_equal(dns_map_addr(m, &names[0], 3, ADDR_V4, &a), 0);
+	assert_int_equal(dns_map_addr(m, &names[0], 3, ADDR_V6, &a), 0);
+	assert_int_equal(dns_map_addr(m, &names[1], 3, ADDR_V4, &a), 0);
+	assert_int_equal(dns_map_addr(m, &names[2], 3, ADDR_V4, &a), -EDQUOT);
+	assert_int_equal(dns_map_addr(m, &names[1], 3, ADDR_V4, &a), 0);
+	/* Known to the map, new to this rule. */
+	assert_int_equal(dns_map_addr(m, &names[1], 1, ADDR_V4, &a), 0);
+	assert_int_equal(dns_map_addr(m, &names[0], 1, ADDR_V4, &a), -EDQUOT);
+	/* Rules without a limit, and none: the third name that the job may have is still there. */
+	assert_int_equal(dns_map_addr(m, &names[2], 0, ADDR_V4, &a), 0);
+	assert_int_equal(dns_map_addr(m, &names[2], 99, ADDR_V4, &a), 0);
+	assert_int_equal(dns_map_addr(m, &names[3], -1, ADDR_V4, &a), -ENOSPC);
+	assert_int_equal(dns_map_addr(m, &names[3], 0, ADDR_V4, &a), -ENOSPC);
+	dns_map_free(m);
+}
+
+static void test_limit_of_a_rule_with_many(void **state)
+{
+	struct dns_map *m = dns_map_new();
+	struct addr a;
+	char text[32];
+
+	(void)state;
+	assert_int_equal(dns_map_limit_rule(m, 0, 1000), 0);
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < 2000; i++) {
+			struct name n;
+
+			/* Every other name is another rule's. */
+			snprintf(text, sizeof(text), "n%d.test", i);
+			n = name(text);
+			assert_int_equal(dns_map_addr(m, &n, i % 2 ? 0 : -1, ADDR_V4, &a), 0);
+		}
+	}
+	assert_int_equal(dns_map_addr(m, &(struct name){ 7, "n0.test" }, 0, ADDR_V4, &a), -EDQUOT);
+	dns_map_free(m);
+}
+
 /* A smaller number of names: those that are there stay, and the limit never grows again. */
 static void test_limit(void **state)
 {
@@ -127,9 +176,9 @@ static void test_limit(void **state)
 	(void)state;
 	dns_map_limit(m, 2);
 	dns_map_limit(m, 3);
-	assert_int_equal(dns_map_addr(m, &names[0], ADDR_V4, &a), 0);
-	assert_int_equal(dns_map_addr(m, &names[1], ADDR_V4, &a), 0);
-	assert_int_equal(dns_map_addr(m, &names[2], ADDR_V4, &a), -ENOSPC);
+	assert_int_equal(dns_map_addr(m, &names[0], -1, ADDR_V4, &a), 0);
+	assert_int_equal(dns_map_addr(m, &names[1], -1, ADDR_V4, &a), 0);
+	assert_int_equal(dns_map_addr(m, &names[2], -1, ADDR_V4, &a), -ENOSPC);
 	gives(m, "a.test", ADDR_V4, "198.18.0.1");
 	gives(m, "b.test", ADDR_V6, "fd6e:6574:6761:5000::c612:2");
 	dns_map_free(m);
@@ -151,7 +200,7 @@ static void test_full(void **state)
 
 		snprintf(text, sizeof(text), "n%u.wild.test", i);
 		n = name(text);
-		assert_int_equal(dns_map_addr(m, &n, ADDR_V4, &a), 0);
+		assert_int_equal(dns_map_addr(m, &n, -1, ADDR_V4, &a), 0);
 		assert_true(a.b[0] == 198 && (a.b[1] == 18 || a.b[1] == 19));
 		assert_true(a.b[3] != 0 && a.b[3] != 255);
 		offset = (uint32_t)(a.b[1] & 1) << 16 | (uint32_t)a.b[2] << 8 | a.b[3];
@@ -161,7 +210,7 @@ static void test_full(void **state)
 			kept = dns_map_name(m, &a);
 	}
 	assert_string_equal(kept->s, "n0.wild.test");
-	assert_int_equal(dns_map_addr(m, &(struct name){ 6, "a.test" }, ADDR_V4, &a), -ENOSPC);
+	assert_int_equal(dns_map_addr(m, &(struct name){ 6, "a.test" }, -1, ADDR_V4, &a), -ENOSPC);
 	gives(m, "n0.wild.test", ADDR_V4, "198.18.0.1");
 	gives(m, "n254.wild.test", ADDR_V4, "198.18.1.1");
 	gives(m, "n65535.wild.test", ADDR_V4, "198.19.2.4");
@@ -171,8 +220,12 @@ static void test_full(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_both_families), cmocka_unit_test(test_unknown_addresses),
-		cmocka_unit_test(test_pools),	      cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_both_families),
+		cmocka_unit_test(test_unknown_addresses),
+		cmocka_unit_test(test_pools),
+		cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_limit_of_a_rule),
+		cmocka_unit_test(test_limit_of_a_rule_with_many),
 		cmocka_unit_test(test_full),
 	};
 

@@ -292,7 +292,7 @@ static void test_limit_names(void **state)
 		struct name n;
 
 		n.len = (uint8_t)snprintf(n.s, sizeof(n.s), "n%u.wild.test", i);
-		assert_int_equal(dns_map_addr(f->env.map, &n, ADDR_V4, &a), 0);
+		assert_int_equal(dns_map_addr(f->env.map, &n, -1, ADDR_V4, &a), 0);
 	}
 	m = ask(f, "one-more.wild.test", DNS_TYPE_A, OPT);
 	bench_has_header(&m, DNS_SERVFAIL, 0, 0);

@@ -263,7 +263,7 @@ static void limited(struct fixture *f, uint64_t allowed, size_t head)
 
 	fcntl(f->client[0], F_SETFL, O_NONBLOCK);
 	fcntl(f->server[0], F_SETFL, O_NONBLOCK);
-	f->flow.allowed = &left;
+	f->flow.allowed[FLOW_BY_JOB] = &left;
 	assert_int_equal(bytes_append(&f->flow.head, buf, head, sizeof(buf)), 0);
 	while (r != FLOW_LIMIT || got < allowed) {
 		(void)!send(f->client[0], buf, sizeof(buf), MSG_NOSIGNAL);
@@ -312,7 +312,7 @@ static void test_limit_is_shared(void **state)
 
 	fcntl(f->client[0], F_SETFL, O_NONBLOCK);
 	fcntl(f->server[0], F_SETFL, O_NONBLOCK);
-	f->flow.allowed = &left;
+	f->flow.allowed[FLOW_BY_JOB] = &left;
 	while (r != FLOW_WAIT_WRITE) {
 		(void)!send(f->client[0], buf, sizeof(buf), 0);
 		r = flow_run(&f->flow, f->pool, &budget);
@@ -329,13 +329,37 @@ static void test_limit_is_shared(void **state)
 	assert_int_equal(got, sent + 5);
 }
 
+/* Of two counters the smaller one binds, and both go down by what was sent, however it went. */
+static void test_two_limits(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t rule = 3 * 1024 * 1024 + 7;
+
+	f->flow.allowed[FLOW_BY_RULE] = &rule;
+	limited(f, 1001, 1);
+	assert_int_equal(rule, 3 * 1024 * 1024 + 7 - 1001);
+	rule = 0;
+	f->flow.allowed[FLOW_BY_JOB] = NULL;
+	assert_int_equal(flow_run(&f->flow, f->pool, &(uint64_t){ FLOW_UNLIMITED }), FLOW_LIMIT);
+}
+
+static void test_two_limits_by_splice(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t rule = UINT32_MAX;
+
+	f->flow.allowed[FLOW_BY_RULE] = &rule;
+	limited(f, 5 * 1024 * 1024 + 3, 10);
+	assert_int_equal(rule, UINT32_MAX - (5 * 1024 * 1024 + 3));
+}
+
 /* Exactly what may be sent and then the end is no excess. */
 static void test_limit_met_exactly(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t left = 6, budget = FLOW_UNLIMITED;
 
-	f->flow.allowed = &left;
+	f->flow.allowed[FLOW_BY_JOB] = &left;
 	assert_int_equal(send(f->client[0], "abcdef", 6, 0), 6);
 	wait_readable(f->client[1]);
 	assert_int_equal(flow_run(&f->flow, f->pool, &budget), FLOW_WAIT_READ);
@@ -363,6 +387,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_limit_in_head, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_limit_behind_head, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_limit_is_shared, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_two_limits, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_two_limits_by_splice, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_limit_met_exactly, set_up, tear_down),
 	};
 

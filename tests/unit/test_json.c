@@ -56,6 +56,21 @@ static void members(void **state)
 			"\"no\":false,\"addr\":\"192.0.2.1\",\"dst\":\"192.0.2.1:443\"}\n");
 }
 
+static void objects(void **state)
+{
+	struct json j = begun();
+
+	(void)state;
+	json_open(&j, "first");
+	json_text(&j, "a", "{");
+	json_u64(&j, "b", 1);
+	json_close(&j);
+	json_open(&j, "empty");
+	json_close(&j);
+	json_bool(&j, "c", true);
+	assert_line(&j, "{\"first\":{\"a\":\"{\",\"b\":1},\"empty\":{},\"c\":true}\n");
+}
+
 static void empty_object(void **state)
 {
 	struct json j = begun();
@@ -208,9 +223,13 @@ static void full_stays_full(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(members),	   cmocka_unit_test(empty_object),
-		cmocka_unit_test(escapes),	   cmocka_unit_test(cuts),
-		cmocka_unit_test(arrays),	   cmocka_unit_test(every_buffer_size),
+		cmocka_unit_test(members),
+		cmocka_unit_test(objects),
+		cmocka_unit_test(empty_object),
+		cmocka_unit_test(escapes),
+		cmocka_unit_test(cuts),
+		cmocka_unit_test(arrays),
+		cmocka_unit_test(every_buffer_size),
 		cmocka_unit_test(full_stays_full),
 	};
 

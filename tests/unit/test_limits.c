@@ -177,13 +177,28 @@ static void smallest_wins(void **state)
 	assert_int_equal(l.max[LIMIT_UPLOAD], 0);
 }
 
+static void all_as_text(void **state)
+{
+	struct limits l = { 0 };
+	char text[LIMITS_ALL_MAX];
+
+	(void)state;
+	assert_string_equal(limits_text(&l, text), "");
+	l.max[LIMIT_RATE] = 5;
+	assert_string_equal(limits_text(&l, text), "rate: 5/s");
+	l.max[LIMIT_UPLOAD] = 1024;
+	l.max[LIMIT_DURATION] = 90 * SECOND;
+	assert_string_equal(limits_text(&l, text), "upload: 1KiB, rate: 5/s, duration: 1m30s");
+	for (int i = 0; i < LIMIT_COUNT; i++)
+		l.max[i] = UINT64_MAX;
+	assert_true(strlen(limits_text(&l, text)) < LIMITS_ALL_MAX - 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(values),
-		cmocka_unit_test(refused),
-		cmocka_unit_test(messages),
-		cmocka_unit_test(smallest_wins),
+		cmocka_unit_test(values),	 cmocka_unit_test(refused),	cmocka_unit_test(messages),
+		cmocka_unit_test(smallest_wins), cmocka_unit_test(all_as_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,8 +4,8 @@
  * is half there, none is missing without a gap record, and seq and chain stay whole.
  * links: proxy/audit/audit.c proxy/audit/records.c proxy/audit/chain.c proxy/audit/log_file.c
  * links: proxy/audit/summary.c proxy/audit/summary_merge.c proxy/audit/summary_rows.c proxy/audit/tally.c proxy/audit/show.c proxy/audit/verbose.c
- * links: base/json.c base/addr.c base/clock.c base/tell.c base/name.c rules/reason.c rules/hint.c base/prefix.c rules/special.c
- * links: tests/unit/audit_bench.c tests/unit/rules_stub.c
+ * links: base/err.c base/json.c base/addr.c base/clock.c base/tell.c base/name.c rules/reason.c rules/hint.c base/prefix.c rules/special.c
+ * links: rules/limits.c rules/entry.c rules/pattern.c tests/unit/audit_bench.c tests/unit/rules_stub.c
  */
 #include "proxy/audit/log_file.h"
 
@@ -28,6 +28,7 @@
 #include "proxy/audit/chain.h"
 #include "tests/unit/audit_bench.h"
 
+static const struct limits limits;
 static char *command[] = { "true", NULL };
 
 /* Files may not grow beyond `size` bytes, until it is -1. */
@@ -166,7 +167,9 @@ static void shared_file(void **state)
 static void torn_by_earlier_run(void **state)
 {
 	struct policy policy = { .audit = false };
-	struct audit_config config = { .verbose_fd = -1, .tell_fd = -1, .job = "j", .policy = &policy };
+	struct audit_config config = {
+		.verbose_fd = -1, .tell_fd = -1, .job = "j", .policy = &policy, .limits = &limits
+	};
 	struct audit *a;
 
 	(void)state;
@@ -186,7 +189,9 @@ static void full_pipe(void **state)
 {
 	static char junk[4096], path[1024], out[65536];
 	struct policy policy = { .audit = false };
-	struct audit_config config = { .verbose_fd = -1, .tell_fd = -1, .job = "j", .policy = &policy };
+	struct audit_config config = {
+		.verbose_fd = -1, .tell_fd = -1, .job = "j", .policy = &policy, .limits = &limits
+	};
 	struct verdict verdict = { .reason = REASON_NOT_ALLOWED };
 	struct request request = { .proto = PROTO_HTTP, .port = 80 };
 	struct audit_decision d = { .conn = 1, .request = &request, .verdict = &verdict, .path = path };
@@ -246,7 +251,9 @@ static void dead_log(void **state)
 {
 	struct policy policy = { .audit = false };
 	struct audit_bench b = { .policy = { .audit = false } };
-	struct audit_config config = { .verbose_fd = -1, .tell_fd = -1, .job = "j", .policy = &policy };
+	struct audit_config config = {
+		.verbose_fd = -1, .tell_fd = -1, .job = "j", .policy = &policy, .limits = &limits
+	};
 	int p[2];
 
 	(void)state;
@@ -283,7 +290,9 @@ static int named_file(char path[static 32])
 static struct audit *audit_on(int fd)
 {
 	static struct policy policy;
-	const struct audit_config config = { .fd = fd, .verbose_fd = -1, .tell_fd = -1, .job = "j", .policy = &policy };
+	const struct audit_config config = {
+		.fd = fd, .verbose_fd = -1, .tell_fd = -1, .job = "j", .policy = &policy, .limits = &limits
+	};
 	struct audit *a = audit_new(&config);
 
 	assert_non_null(a);

@@ -236,6 +236,92 @@ def test_full_disk(lab):
     assert len(allowed) >= len(lab.web.requests)
 
 
+def test_full_disk_in_full(lab):
+    """What ends and what goes on while nothing can be recorded: every attempt is a denial, an open connection is left alone, all is counted."""
+    mounts = lab.host.mounts(tmpfs={"/mnt": "3m"})
+    inside = ["nsenter", f"--mount={mounts.path}"]
+    script = """
+        address = socket.gethostbyname("ok.test")
+        echo = tcp("raw.test", 7)
+        kept = tcp(address, 80).makefile("rwb")
+
+        def ask(stream):
+            stream.write(b"GET /hello HTTP/1.1\\r\\nHost: ok.test\\r\\n\\r\\n")
+            stream.flush()
+            status, headers, _ = response(stream)
+            return status, headers.get("x-netgate-reason")
+
+        def new():
+            with tcp(address, 80) as sock:
+                return ask(sock.makefile("rwb"))
+
+        def name(name):
+            return dns_read(dns_udp(dns_query(name)))["rcode"]
+
+        for line in sys.stdin:
+            echo.sendall(b"still here\\n")
+            show(kept=ask(kept) if line == "all\\n" else None, echo=read_until(echo, b"\\n").decode(), new=new(), denied=name("bad.test"),
+                 allowed=name("ok.test"), other=ending(sys.argv[1], 22))
+    """
+    with lab.start(["--allow", "ok.test", "--allow", "raw.test:7"], lab.script(script, v4("web")), log="/mnt/log", mounts=mounts,
+                   stdin=subprocess.PIPE) as running:
+        before = running.ask("all")
+        assert before == {"kept": [200, None], "echo": "still here\n", "new": [200, None], "denied": 3, "allowed": 0, "other": "reset"}
+        subprocess.run([*inside, "sh", "-c", "cat /dev/zero >/mnt/filler"], stderr=subprocess.DEVNULL, timeout=60)
+        for _ in range(3000):  # what had been reserved is used up
+            if (seen := running.ask("some"))["new"] != [200, None] and seen["allowed"] != 0:
+                break
+        served, looked_up = len(lab.web.requests), len(lab.dns.queries)
+        full = [running.ask("some") for _ in range(3)]
+        kept = running.ask("all")["kept"]
+        assert kept == [503, "log_unavailable"], kept
+        for seen in full:
+            assert seen["new"] == [503, "log_unavailable"] and seen["echo"] == "still here\n" and seen["other"] == "reset", seen
+            assert seen["denied"] == seen["allowed"] == 2, seen  # SERVFAIL
+        assert (len(lab.web.requests), len(lab.dns.queries)) == (served, looked_up), "nothing leaves without a record"
+        subprocess.run([*inside, "rm", "/mnt/filler"], check=True, timeout=60)
+        assert running.ask("some")["new"] == [200, None]
+        copy = os.path.join(lab.folder, "full.jsonl")
+        result = running.finish(b"")
+        with open(copy, "wb") as out:
+            out.write(subprocess.run([*inside, "cat", "/mnt/log"], capture_output=True, timeout=60).stdout)
+    assert result.rc == 0, result
+    records = check_log(copy)
+    lost = sum(record["lost"] for record in records if record["type"] == "gap")
+    assert lost == records[-1]["lost"] > 0, records[-1]
+    assert f"netgate: {lost} records could not be written to the log\n" in result.err, result
+    assert result.err.count("the log can't be written (No space left on device): nothing new is allowed until it can") == 1, result
+    # Each allowed request that was served is on record.
+    allowed = [record for record in records if record["type"] == "decision" and record["verdict"] == "allow" and record["proto"] == "http"]
+    assert len(allowed) == len(lab.web.requests)
+
+
+def test_log_reader_gone(lab):
+    """--log - into a pipe whose reader goes away: as with a full disk, and for good; netgate says so at the end."""
+    read, write = os.pipe()
+    script = """
+        address = socket.gethostbyname("ok.test")
+        for line in sys.stdin:
+            with tcp(address, 80) as sock:
+                sock.sendall(b"GET /hello HTTP/1.1\\r\\nHost: ok.test\\r\\n\\r\\n")
+                status, headers, _ = response(sock.makefile("rb"))
+            print(status, headers.get("x-netgate-reason"), file=sys.stderr, flush=True)
+    """
+    with lab.start(["--allow", "ok.test"], lab.script(script), log="-", stdin=subprocess.PIPE, stdout=write) as running:
+        os.close(write)
+        running.process.stdin.write(b"\n")
+        running.process.stdin.flush()
+        assert running.process.stderr.readline() == b"200 None\n"
+        os.close(read)
+        running.process.stdin.write(b"\n")
+        running.process.stdin.flush()
+        lines = [running.process.stderr.readline() for _ in range(2)]
+        assert sorted(lines) == [b"503 log_unavailable\n", b"netgate: the log can't be written (Broken pipe): nothing new is allowed until it can\n"]
+        served = len(lab.web.requests)
+        result = running.finish(b"")
+    assert served == 1 and result.rc == 125 and "the end of this job could not be recorded" in result.err, result
+
+
 def test_killed_proxy_leaves_whole_lines(lab):
     """kill -9 of the proxy after a decision: it is in the file."""
     with lab.start(["--allow", "raw.test:4444"], lab.script("""

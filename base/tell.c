@@ -68,3 +68,11 @@ void tell(int fd, const char *fmt, ...)
 	line[len++] = '\n';
 	tell_write(fd, line, len);
 }
+
+void tell_printable(char *text, size_t cap)
+{
+	text[cap - 1] = '\0';
+	for (char *c = text; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
+}

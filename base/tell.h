@@ -28,4 +28,10 @@ void tell_write(int fd, const char *text, size_t len);
 /* One line: "netgate: ", the text, a line feed. */
 void tell(int fd, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/*
+ * Ends the text within its `cap` bytes, and makes '?' of its control bytes: parts of it may be names of files, and one
+ * that holds a line feed or an escape sequence must not speak as netgate.
+ */
+void tell_printable(char *text, size_t cap);
+
 #endif

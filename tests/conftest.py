@@ -67,7 +67,7 @@ def inject(whole_lab):
         done = subprocess.run([program, str(pid), str(CALLS[call]), *words],
                               capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done
-        word, number = done.stdout.split()
+        word, number = done.stdout.splitlines()[0].split()
         return int(number) if word == "result" else signal.Signals(int(number)).name
 
     return run

@@ -32,7 +32,7 @@ int command_check(int argc, char **argv)
 {
 	struct err err = { "" };
 	struct policy *p;
-	int failed;
+	int r;
 
 	if (argc != 3)
 		return help_misused("check");
@@ -42,7 +42,12 @@ int command_check(int argc, char **argv)
 	if (!p)
 		return command_fail(1, &err);
 	policy_warnings(p, warn, NULL);
-	failed = policy_print(p, stdout) < 0 || fflush(stdout) != 0;
+	r = policy_print(p, stdout);
+	if (r == 0 && fflush(stdout) != 0)
+		r = -errno;
 	policy_free(p);
-	return failed ? 2 : 0;
+	if (r == 0)
+		return 0;
+	err_set_errno(&err, -r, "cannot print the policy");
+	return command_fail(2, &err);
 }

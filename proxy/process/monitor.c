@@ -178,15 +178,6 @@ static void command_ended(struct run *r, int status)
 		r->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* Parts of it are names of files: one that holds a line feed or an escape sequence must not speak as netgate. */
-static void make_printable(char text[static REPORT_TEXT_MAX])
-{
-	text[REPORT_TEXT_MAX - 1] = '\0';
-	for (char *c = text; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = '?';
-}
-
 /* Takes one report. False when there was none. */
 static bool on_report(struct run *r)
 {
@@ -206,7 +197,7 @@ static bool on_report(struct run *r)
 		r->m->report_fd = -1;
 		return false;
 	}
-	make_printable(msg.text);
+	tell_printable(msg.text, sizeof(msg.text));
 	if (msg.type == REPORT_SANDBOX && n_fds == REPORT_FDS)
 		monitor_start_finder(r, &(struct finder_sandbox){
 						.init = msg.value, .user = fds[REPORT_USER], .net = fds[REPORT_NET] });
@@ -254,7 +245,7 @@ static bool on_report(struct run *r)
 
 /* ---- the proxy's requests ---- */
 
-/* It comes once. Text of the proxy's goes to the terminal only if it is what it should be. */
+/* Once, and only what it should be: it goes to the terminal. */
 static bool take_head(struct monitor *m, const char head[static REPORT_HEAD_MAX])
 {
 	size_t n = strspn(head, "0123456789abcdef");
@@ -382,6 +373,12 @@ static void end_by_force(struct run *r)
 	end_sandbox(r);
 }
 
+/* The proxy of a command that ran is waited for: it may be held up by who reads the log, and has an end to record. */
+static bool may_kill_proxy(const struct run *r)
+{
+	return r->m->proxy && (r->m->attached || (!r->m->launcher && !r->started));
+}
+
 /* Milliseconds until the next deadline, for poll(); does what is due. */
 static int next_deadline(struct run *r)
 {
@@ -407,11 +404,11 @@ static int next_deadline(struct run *r)
 		else
 			kill(r->m->launcher, SIGKILL);
 	}
-	if (r->kill_us && now >= r->kill_us && r->m->attached) {
+	if (r->kill_us && now >= r->kill_us && may_kill_proxy(r)) {
 		r->kill_us = now + MONITOR_GRACE_S * US_PER_S;
 		kill(r->m->proxy, SIGKILL);
 	}
-	next = r->deadline_us ? r->deadline_us : r->m->launcher || r->m->attached ? r->kill_us : 0;
+	next = r->deadline_us ? r->deadline_us : r->m->launcher || may_kill_proxy(r) ? r->kill_us : 0;
 	if (next == 0 || next > r->m->log.next_us)
 		next = r->m->log.next_us;
 	return next <= now ? 0 : (int)((next - now) / 1000) + 1;

@@ -7,6 +7,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import tempfile
 
 import pytest
 
@@ -14,7 +15,6 @@ from lab import wait_for
 
 # base/report.h and base/handoff.h
 HEAD = 72
-COUNTERS = 9
 MONITOR_COUNTERS, MONITOR_COUNTED, MONITOR_FINISH, MONITOR_ENDED, MONITOR_FINDER, MONITOR_LOG, MONITOR_LINK_GONE = range(1, 8)
 REPORT_NOTE, REPORT_STARTED, REPORT_STOPPED, REPORT_FAILED, REPORT_ENDED, REPORT_EXEC, REPORT_FIXED, REPORT_SANDBOX = range(1, 9)
 MAGIC = 0x6E670001
@@ -24,18 +24,21 @@ GATE, READY, ARM, ARMED = range(1, 5)
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
+def sizes():
+    """Of the messages, which grow: what follows the members that are written here is zero."""
+    program = '#include <stdio.h>\n#include "base/report.h"\nint main(void) { printf("%zu %zu %zu", ' \
+              'sizeof(struct monitor_msg), sizeof(struct report_msg), sizeof(struct handoff_msg)); }'
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "sizes")
+        subprocess.run([os.environ.get("CC", "cc"), "-std=c11", f"-I{TOP}", "-x", "c", "-o", path, "-"], input=program, text=True, check=True)
+        return [int(size) for size in subprocess.run([path], capture_output=True, check=True).stdout.split()]
+
+
+MONITOR_SIZE, REPORT_SIZE, HANDOFF_SIZE = sizes()
+
+
 def monitor_msg(kind, head=b""):
-    return struct.pack(f"=IIiI{HEAD}sQQ", kind, 0, -1, 0, head, 0, 0) + bytes(16 * COUNTERS)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def right_sizes():
-    """With another size, every message here would be refused for that alone."""
-    asserts = "".join(f'_Static_assert({left} == {right}, "{left}");\n' for left, right in (
-        ("sizeof(struct monitor_msg)", len(monitor_msg(0))), ("sizeof(struct report_msg)", 8 + 480 + 16),
-        ("sizeof(struct handoff_msg)", 8 + 16 + 12), ("MONITOR_LINK_GONE", MONITOR_LINK_GONE), ("REPORT_SANDBOX", REPORT_SANDBOX)))
-    subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-fsyntax-only", f"-I{TOP}", "-x", "c", "-"], check=True, text=True,
-                   input=f'#include "base/report.h"\n{asserts}')
+    return struct.pack(f"=IIiI{HEAD}s", kind, 0, -1, 0, head).ljust(MONITOR_SIZE, b"\0")
 
 
 def unix_sockets(pid):
@@ -97,10 +100,10 @@ def send(sock, data, fds=()):
         print(error, file=sys.stderr)
 
 def msg(kind, value=0, text=b""):
-    return struct.pack("=Ii480sQQ", kind, value, text, 0, 0)
+    return struct.pack("=Ii480s", kind, value, text).ljust(REPORT_SIZE, b"\\0")
 
 def handoff(kind, magic=MAGIC):
-    return struct.pack("=II16s12s", magic, kind, b"n" * 16, bytes(12))
+    return struct.pack("=II16s", magic, kind, b"n" * 16).ljust(HANDOFF_SIZE, b"\\0")
 
 def pipes(n):
     return [os.pipe()[0] for _ in range(n)]
@@ -126,7 +129,7 @@ def forged(lab):
         shutil.copy(os.path.join(lab.programs(), "netgate"), folder)
         path = os.path.join(folder, "sandbox-net")
         with open(path, "w") as out:
-            out.write(LAUNCHER.replace("MAGIC", str(MAGIC)).replace("FORGE", code))
+            out.write(LAUNCHER.replace("MAGIC", str(MAGIC)).replace("REPORT_SIZE", str(REPORT_SIZE)).replace("HANDOFF_SIZE", str(HANDOFF_SIZE)).replace("FORGE", code))
         os.chmod(path, 0o755)
         with lab.start([], words or ["true"], program=os.path.join(folder, "netgate")) as running:
             result = running.finish()
@@ -179,3 +182,20 @@ def test_launcher_to_the_proxy(forged, code):
     assert result.rc == 125 and "signal" not in result.err, result
     assert "the proxy ended early" in result.err or "the log can't" in result.err or "launcher ended early" in result.err, result
     assert not [record for record in result.records if record["type"] not in ("start", "end")], result
+
+
+def test_proxy_that_hangs(forged):
+    """One that does not even get to serve, and does not end either, does not keep netgate."""
+    result = forged("""
+import signal
+for pid in os.listdir("/proc"):
+    if pid.isdigit() and int(pid) != os.getpid():
+        try:
+            with open(f"/proc/{pid}/stat") as stat:
+                if int(stat.read().rpartition(")")[2].split()[1]) == os.getppid():
+                    os.kill(int(pid), signal.SIGSTOP)
+        except OSError:
+            pass
+sys.exit(3)
+""")
+    assert result.rc == 125 and "launcher ended early with status 3" in result.err, result

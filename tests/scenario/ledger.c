@@ -233,6 +233,8 @@ static void on_decision(const json_t *record)
 		c->leg = next;
 		c->state = LEG_OPEN;
 	} else if (strcmp(next.host, c->leg.host) != 0 || strcmp(next.dst, c->leg.dst) != 0) {
+		if (is(record, "proto", "tls") && c->leg.host[0])
+			fail("TLS for %s is let through to %s", next.host, c->leg.host);
 		c->next = next;
 		c->switches = true;
 		return;

@@ -6,7 +6,7 @@
  *     that names the host that the address was resolved for (or the address itself);
  *   - when a byte is sent, or anything is allowed, on a connection after a denial on it;
  *   - when a close record has other counts than what was sent and read, or an allowed connection has none, or two;
- *   - when upstream gets more HTTP requests than were allowed, or one for another host;
+ *   - when upstream gets more HTTP requests than were allowed, or one for another host, or TLS for another host;
  *   - when `seq` has a hole, a gap record another count than was lost, or the end record other totals than the records.
  */
 #ifndef TESTS_SCENARIO_LEDGER_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the launcher and the proxy say to each other over their socketpair
- * (SOCK_SEQPACKET), and how the gate is laid out. In order:
+ * (SOCK_SEQPACKET), and what is the same in every gate. In order:
  *
- *   launcher → proxy  HANDOFF_GATE    the gate's sockets (handoff_fd order) and a nonce
+ *   launcher → proxy  HANDOFF_GATE    the gate's sockets (handoff_fd order), its addresses and a nonce
  *   proxy → launcher  HANDOFF_READY   isolated; the gate answers probes, nothing else
  *   launcher → proxy  HANDOFF_ARM     the probes came back right, S has no other way out
  *   proxy → launcher  HANDOFF_ARMED   the start record is written, the policy is in force
@@ -19,9 +19,10 @@
 
 #include <stdint.h>
 
+#include "base/layout.h"
 #include "base/resource.h"
 
-#define HANDOFF_MAGIC 0x6e670001u /* "ng", version 1 */
+#define HANDOFF_MAGIC 0x6e670002u /* "ng", version 2 */
 #define HANDOFF_NONCE 16
 
 enum handoff_type { HANDOFF_GATE = 1, HANDOFF_READY, HANDOFF_ARM, HANDOFF_ARMED };
@@ -47,11 +48,12 @@ struct handoff_msg {
 	uint32_t magic;			 /* HANDOFF_MAGIC */
 	uint32_t type;			 /* enum handoff_type */
 	uint8_t nonce[HANDOFF_NONCE];	 /* HANDOFF_GATE only */
+	struct gate_layout layout;	 /* HANDOFF_GATE only */
 	uint32_t holder[RESOURCE_COUNT]; /* HANDOFF_ARM only: enum resource_holder, for the record */
 };
 
 /*
- * The link: its two ends have fixed names and addresses, and find each other
+ * The link: its two ends have these names and MACs as a rule, and find each other
  * without ARP or ND. A guest of a virtual machine must use the sandbox's.
  */
 #define GATE_LINK	       "gw0"
@@ -60,16 +62,9 @@ struct handoff_msg {
 #define GATE_SANDBOX_MAC_BYTES 2, 0, 0, 0, 0, 2
 #define GATE_SANDBOX_MAC       "02:00:00:00:00:02"
 
-/* The gate's layout. Every sandbox has the same addresses: each lives in namespaces of its own. */
-#define GATE_ADDR4    "10.200.0.1"
-#define GATE_SANDBOX4 "10.200.0.2"
-#define GATE_PLEN4    30
-#define GATE_ADDR6    "fd6e:6574:6761:7465::1"
-#define GATE_SANDBOX6 "fd6e:6574:6761:7465::2"
-#define GATE_PLEN6    64
-#define GATE_MTU      1500			 /* bytes; of every link between a sandbox and its gate */
-#define GATE_POOL4    "198.18.0.0/15"		 /* synthetic addresses of the gate's DNS (RFC 2544 range) */
-#define GATE_POOL6    "fd6e:6574:6761:5000::/96" /* the same, the IPv4 one in the low 32 bits */
+#define GATE_MTU   1500			      /* bytes; of every link between a sandbox and its gate */
+#define GATE_POOL4 "198.18.0.0/15"	      /* synthetic addresses of the gate's DNS (RFC 2544 range) */
+#define GATE_POOL6 "fd6e:6574:6761:5000::/96" /* the same, the IPv4 one in the low 32 bits */
 /*
  * Congestion control on the veth pair. The host's default may pace (bbr), which
  * halves the throughput of a link without a delay; reno is in every kernel.

@@ -8,7 +8,8 @@
 
 #include "base/fdpass.h"
 
-int handoff_take_gate(int fd, int gate[static HANDOFF_FDS], uint8_t nonce[static HANDOFF_NONCE])
+int handoff_take_gate(int fd, int gate[static HANDOFF_FDS], uint8_t nonce[static HANDOFF_NONCE],
+		      struct gate_layout *layout)
 {
 	struct handoff_msg msg;
 	size_t n_fds = 0;
@@ -19,9 +20,10 @@ int handoff_take_gate(int fd, int gate[static HANDOFF_FDS], uint8_t nonce[static
 		n = fdpass_recv(fd, &msg, sizeof(msg), gate, HANDOFF_FDS, &n_fds);
 	while (n == -EINTR);
 	if (n != sizeof(msg) || msg.magic != HANDOFF_MAGIC || msg.type != HANDOFF_GATE ||
-	    (n_fds != HANDOFF_FDS && n_fds != HANDOFF_GUEST))
+	    (n_fds != HANDOFF_FDS && n_fds != HANDOFF_GUEST) || !layout_ok(&msg.layout))
 		return -1;
 	memcpy(nonce, msg.nonce, HANDOFF_NONCE);
+	*layout = msg.layout;
 	return 0;
 }
 

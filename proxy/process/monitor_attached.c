@@ -107,7 +107,8 @@ void attached_link_gone(struct run *r)
 	const bool there = place_exists(&r->m->attached->place);
 
 	if (there && r->started && r->end == MONITOR_END_COMMAND)
-		tell(r->m->tell_fd, "sandbox %s: its eth0 was deleted in it; it has no network any more", name_of(r));
+		tell(r->m->tell_fd, "sandbox %s: its link to the gate was deleted in it; it has no network any more",
+		     name_of(r));
 	end_gate(r, there ? MONITOR_END_LINK_DELETED : MONITOR_END_SANDBOX_GONE);
 }
 

@@ -79,6 +79,7 @@ struct proxy {
 	int log_fd;
 	int handoff_fd; /* -1 once armed */
 	int gate[HANDOFF_FDS];
+	struct gate_layout layout;
 	uint8_t nonce[HANDOFF_NONCE];
 	uint64_t probe_datagrams; /* of the launcher, which G counts as DNS */
 	int32_t wait_status;
@@ -426,8 +427,8 @@ static int make_doors(struct proxy *p)
 				  .budget = budget_of(limits, p->open_max, clock_mono_us()),
 				  .witness = { on_connection, on_connection_end, p },
 				  .next_id = 1 };
-	(void)addr_parse(GATE_ADDR4, strlen(GATE_ADDR4), &env->gate4);
-	(void)addr_parse(GATE_ADDR6, strlen(GATE_ADDR6), &env->gate6);
+	env->gate4 = p->layout.gate4;
+	env->gate6 = p->layout.gate6;
 	LIST_INIT(&env->conns);
 	LIST_INIT(&env->cuts);
 	env->refusals = refusals_new(env);
@@ -498,7 +499,7 @@ int proxy_run(const struct proxy_config *config)
 	ignore_signals();
 	if (set_up(&p, &err) < 0 || isolation_drop_privileges(&err) < 0 || isolation_seccomp(&err) < 0) {
 		complain(&p, err.text);
-	} else if (handoff_take_gate(p.handoff_fd, p.gate, p.nonce) == 0) {
+	} else if (handoff_take_gate(p.handoff_fd, p.gate, p.nonce, &p.layout) == 0) {
 		if (make_doors(&p) < 0 || handoff_say(p.handoff_fd, HANDOFF_READY) < 0)
 			complain(&p, "proxy: out of memory");
 		else

@@ -27,6 +27,7 @@ struct attach {
 	const char *job;
 	char name[ATTACH_NAME_MAX + 8];
 	struct target target;
+	struct gate_plan plan;
 	uint32_t notes;
 	int sock;
 	int undo_sock; /* a second connection to a gate that we started; connected before we are somebody else to it */
@@ -66,7 +67,7 @@ static int connect_sandbox(struct attach *a, struct err *err)
 		close(proxy);
 		return err_set_errno(err, errno, "cannot enter its user namespace");
 	}
-	rc = handoff_run(proxy, a->target.netns, tap_of(a->options), NULL, err);
+	rc = handoff_run(proxy, a->target.netns, &a->plan, NULL, err);
 	close(proxy);
 	if (rc || target_check(&a->target, err) || client_send(a->sock, &msg, ATTACH_ARMED, -1, err))
 		return -1;
@@ -77,6 +78,10 @@ static int prepare(struct attach *a, struct err *err)
 {
 	const struct attach_options *o = a->options;
 
+	gate_plan_usual(&a->plan);
+	a->plan.tap = tap_of(o);
+	if (o->link && snprintf(a->plan.link, sizeof(a->plan.link), "%s", o->link) >= (int)sizeof(a->plan.link))
+		return err_set(err, "%s: that can't be the name of an interface", o->link);
 	if (target_open(&a->target, o->kind, o->what, err))
 		return -1;
 	if (o->to)
@@ -85,7 +90,7 @@ static int prepare(struct attach *a, struct err *err)
 	a->job = o->job ? o->job : a->name;
 	if (o->has_owner && target_check_owner(&a->target, o->owner, err))
 		return -1;
-	if (vet_sandbox(&a->target, tap_of(o), o->risks, o->known, &a->notes, err) || target_check(&a->target, err))
+	if (vet_sandbox(&a->target, a->plan.tap, o->risks, o->known, &a->notes, err) || target_check(&a->target, err))
 		return err_wrap(err, "%s", a->target.to);
 	for (int i = 0; i < ATTACH_NOTE_COUNT; i++)
 		if (a->notes >> i & 1)

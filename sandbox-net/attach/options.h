@@ -30,6 +30,7 @@ struct attach_options {
 	/* Of containers, whose engine knows more about them than can be seen. */
 	const char *to;		       /* what it is, for a person; NULL: made from `what` */
 	const struct vet_known *known; /* what its first process will be; NULL: as it is */
+	const char *link;	       /* the name of its link; NULL: the usual one */
 	bool has_owner;		       /* S must belong to a user namespace of this user's: */
 	uid_t owner;
 	const char *permits, *runtime; /* --permits, --runtime; NULL: not given */

@@ -11,7 +11,7 @@ struct err;
 
 /*
  * Runs `netgate --job JOB --detach --wait START_WAIT OPTIONS`, the netgate beside this program, and waits until it listens.
- * The `n` options are netgate's own and are not looked at. Returns 0; or -1, and netgate has said why.
+ * The `n` options are netgate's own and are not looked at. Returns 0, and what it said is on standard error; or -1 with its reason.
  */
 int start_gate(const char *job, char *const *options, size_t n, struct err *err);
 

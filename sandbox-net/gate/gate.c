@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Building a gate. The order is the argument: rules, sockets and G's own end
- * stand before eth0 comes up in S, so there is no moment in which S could send
+ * stand before S's end comes up, so there is no moment in which S could send
  * something that the gate would treat differently.
  *
  * All of it happens in a child process; when anything fails the child ends,
- * and with it G, the veth pair and whatever was set on eth0.
+ * and with it G, the veth pair and whatever was set on the link.
  */
 #include "sandbox-net/gate/gate.h"
 
@@ -22,11 +22,11 @@
 
 struct gate_job {
 	struct stack_ends ends;
-	const struct gate_tap *tap;
+	const struct gate_plan *plan;
 	int s_netns;
 };
 
-/* Everything on G's side; gw0 is up at the end, without carrier as long as eth0 is down. */
+/* Everything on G's side; gw0 is up at the end, without carrier as long as the other end is down. */
 static int build_gate_side(struct netlink *nl, const struct gate_job *job, int *gw, struct err *err)
 {
 	const struct stack_end *gate = &job->ends.gate, *sandbox = &job->ends.sandbox;
@@ -38,7 +38,8 @@ static int build_gate_side(struct netlink *nl, const struct gate_job *job, int *
 	    stack_check(netlink_add_catch_all(nl, lo, ADDR_V6), "catch-all IPv6 route", err) ||
 	    stack_check(netlink_add_veth(nl, &gate->link, &sandbox->link, job->s_netns), "veth pair", err) ||
 	    stack_check(netlink_find_link(nl, gate->link.name, gw), gate->link.name, err) ||
-	    stack_set_addresses(nl, *gw, gate, sandbox, err) || (job->tap && rules_load(rules_guest_text, err)))
+	    stack_set_addresses(nl, *gw, gate, sandbox, err) ||
+	    (job->plan->tap && rules_load(rules_guest_text, &job->plan->layout, err)))
 		return -1;
 	return stack_check(netlink_set_up(nl, *gw), "gw0 up", err);
 }
@@ -63,27 +64,33 @@ static int build(void *arg, int *fds, struct err *err)
 	const struct gate_job *job = arg;
 	int gw;
 
-	if (netns_new(err) || rules_load(rules_text, err) || sockets_open(fds, err))
+	if (netns_new(err) || rules_load(rules_text, &job->plan->layout, err) || sockets_open(fds, err))
 		return -1;
 	rules_lift_icmp_limit();
 	if (stack_check(netlink_open(&nl, NETLINK_ROUTE), "netlink socket", err) ||
-	    build_gate_side(&nl, job, &gw, err) || (job->tap && sockets_open_guest(gw, &fds[HANDOFF_GUEST], err)))
+	    build_gate_side(&nl, job, &gw, err) || (job->plan->tap && sockets_open_guest(gw, &fds[HANDOFF_GUEST], err)))
 		return err_wrap(err, "gate");
 	if (netns_enter(job->s_netns, err))
 		return -1;
-	if (job->tap ? wire_build(job->tap, err) : stack_build(&job->ends, err))
+	if (job->plan->tap ? wire_build(job->plan->tap, err) : stack_build(&job->ends, err))
 		return err_wrap(err, "sandbox");
 	allow_ping();
 	return stack_check(netlink_wait_running(&nl, gw), "wait for gw0", err);
 }
 
-int gate_build(int s_netns, const struct gate_tap *tap, struct gate *gate, struct err *err)
+void gate_plan_usual(struct gate_plan *plan)
 {
-	struct gate_job job = { .s_netns = s_netns, .tap = tap };
+	*plan = (struct gate_plan){ .link = GATE_SANDBOX_LINK, .mac = { GATE_SANDBOX_MAC_BYTES } };
+	layout_usual(&plan->layout);
+}
 
-	gate->n_fds = tap ? HANDOFF_FDS : HANDOFF_GUEST;
+int gate_build(int s_netns, const struct gate_plan *plan, struct gate *gate, struct err *err)
+{
+	struct gate_job job = { .s_netns = s_netns, .plan = plan };
+
+	gate->n_fds = plan->tap ? HANDOFF_FDS : HANDOFF_GUEST;
 	gate->fds[HANDOFF_GUEST] = -1;
-	if (stack_ends(&job.ends, err) || netns_run(build, &job, gate->fds, gate->n_fds, err))
+	if (stack_ends(&job.ends, plan, err) || netns_run(build, &job, gate->fds, gate->n_fds, err))
 		return err_wrap(err, "build the gate");
 	return 0;
 }

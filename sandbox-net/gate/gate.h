@@ -16,6 +16,9 @@
 
 #include "base/handoff.h"
 
+#define GATE_LINK_NAME_MAX 16 /* with the NUL; IFNAMSIZ */
+#define GATE_MAC_LEN	   6
+
 struct err;
 
 struct gate {
@@ -29,20 +32,31 @@ struct gate_tap {
 	uid_t owner; /* who may open it without a capability; as the caller's user namespace has it */
 };
 
+/* What a gate is to be like. */
+struct gate_plan {
+	struct gate_layout layout;
+	char link[GATE_LINK_NAME_MAX]; /* S's end of the link: its name, */
+	uint8_t mac[GATE_MAC_LEN];     /* and its address */
+	const struct gate_tap *tap;    /* NULL: the sandbox is no virtual machine */
+};
+
+/* As every gate is, unless there is a reason. */
+void gate_plan_usual(struct gate_plan *plan);
+
 /*
- * What stands at S's end of the gate. Without `tap` (NULL), S's own stack: addresses and default routes on eth0.
+ * What stands at S's end of the gate. Without plan->tap, S's own stack: addresses and default routes on the link.
  * With it, S is a piece of wire: whatever comes out of the TAP device goes to
  * the gate and back, and S itself has no address, no route, and sends nothing (see wire.h).
  *
  * `s_netns`: a descriptor of S's network namespace, owned by a user namespace
  * below the caller's. The caller must have CAP_SYS_ADMIN and CAP_NET_ADMIN
  * over its own user namespace; it stays in its own network namespace, since
- * the work is done in a child process. `eth0` in S comes up last, and carries packets when this
+ * the work is done in a child process. The link's end in S comes up last, and carries packets when this
  * returns. Returns 0; or -1 with every descriptor -1, and the kernel then takes what was built away.
  */
-int gate_build(int s_netns, const struct gate_tap *tap, struct gate *gate, struct err *err);
+int gate_build(int s_netns, const struct gate_plan *plan, struct gate *gate, struct err *err);
 
-/* Closes the descriptors. When nobody else holds one, the kernel takes G and eth0 away. */
+/* Closes the descriptors. When nobody else holds one, the kernel takes G and the link away. */
 void gate_close(struct gate *gate);
 
 /*
@@ -52,15 +66,20 @@ void gate_close(struct gate *gate);
 int gate_check_empty(int s_netns, const struct gate_tap *tap, struct err *err);
 
 /*
- * Proves, from inside S, that its only way out is the gate: two links (lo and
- * our eth0), default routes over the gate and nothing else, no other
- * neighbour; and that this proxy answers: TCP over IPv4 and IPv6 to an arbitrary address and
+ * Checks, from inside S, that its only way out is the gate: two links (lo and
+ * ours), default routes over the gate and nothing else. Neighbours that S asked for, and nobody was, are no way out.
+ * Returns 0; or -1 with what was found.
+ */
+int gate_check(int s_netns, const struct gate_plan *plan, struct err *err);
+
+/*
+ * Proves this for an S in which nothing has run yet: there is no neighbour but the gate; and that this proxy answers: TCP over IPv4 and IPv6 to an arbitrary address and
  * a datagram to port 53 each bring back `nonce`. Waits at most 5 s for each answer.
  *
- * With `tap` (as for gate_build()): three links, no address, route or neighbour but those of lo, and what answers
+ * With plan->tap: three links, no address, route or neighbour but those of lo, and what answers
  * is asked for through the TAP device, by a network namespace that stands in for the guest.
  * Returns 0; or -1 with what was found.
  */
-int gate_prove(int s_netns, const struct gate_tap *tap, const uint8_t nonce[HANDOFF_NONCE], struct err *err);
+int gate_prove(int s_netns, const struct gate_plan *plan, const uint8_t nonce[HANDOFF_NONCE], struct err *err);
 
 #endif

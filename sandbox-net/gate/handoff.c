@@ -40,9 +40,10 @@ static int tell(int proxy, const struct handoff_msg *msg, const struct gate *gat
 	return rc ? err_set_errno(err, -rc, "cannot reach the proxy") : 0;
 }
 
-int handoff_run(int proxy, int s_netns, const struct gate_tap *tap, const enum resource_holder *holder, struct err *err)
+int handoff_run(int proxy, int s_netns, const struct gate_plan *plan, const enum resource_holder *holder,
+		struct err *err)
 {
-	struct handoff_msg msg = { .magic = HANDOFF_MAGIC, .type = HANDOFF_GATE };
+	struct handoff_msg msg = { .magic = HANDOFF_MAGIC, .type = HANDOFF_GATE, .layout = plan->layout };
 	struct handoff_msg arm = { .magic = HANDOFF_MAGIC, .type = HANDOFF_ARM };
 	struct gate gate;
 	int rc;
@@ -51,13 +52,13 @@ int handoff_run(int proxy, int s_netns, const struct gate_tap *tap, const enum r
 		arm.holder[i] = holder[i];
 	if (getrandom(msg.nonce, sizeof(msg.nonce), 0) != sizeof(msg.nonce))
 		return err_set_errno(err, errno, "getrandom");
-	if (gate_build(s_netns, tap, &gate, err))
+	if (gate_build(s_netns, plan, &gate, err))
 		return -1;
 	rc = tell(proxy, &msg, &gate, err);
 	gate_close(&gate);
 	if (rc || wait_for(proxy, HANDOFF_READY, err))
 		return -1;
-	if (gate_prove(s_netns, tap, msg.nonce, err))
+	if (gate_prove(s_netns, plan, msg.nonce, err))
 		return err_wrap(err, "the gate is not proven");
 	return tell(proxy, &arm, NULL, err) || wait_for(proxy, HANDOFF_ARMED, err) ? -1 : 0;
 }

@@ -8,15 +8,15 @@
 #include "base/resource.h"
 
 struct err;
-struct gate_tap;
+struct gate_plan;
 
 /*
- * Builds the gate of S (`s_netns`; `tap` as in gate.h), hands its sockets to the proxy at `proxy`,
+ * Builds the gate of S (`s_netns`) by the plan, hands its sockets to the proxy at `proxy`,
  * proves that this proxy is S's only way out and has it armed. `holder` is for the
  * record: what holds the command to each of its limits; NULL: it has none. Returns 0; -1
  * with the gate's sockets closed on this side, and S without a way out.
  */
-int handoff_run(int proxy, int s_netns, const struct gate_tap *tap, const enum resource_holder *holder,
+int handoff_run(int proxy, int s_netns, const struct gate_plan *plan, const enum resource_holder *holder,
 		struct err *err);
 
 #endif

@@ -97,13 +97,14 @@ static int wait_for_all(struct probe *probes, size_t n, const uint8_t *nonce, st
 	return 0;
 }
 
-int probe_gate(const uint8_t nonce[HANDOFF_NONCE], struct err *err)
+int probe_gate(const struct gate_layout *layout, const uint8_t nonce[HANDOFF_NONCE], struct err *err)
 {
+	char gate4[ADDR_STRLEN], gate6[ADDR_STRLEN];
 	struct probe probes[] = {
 		{ .what = "TCP", .to = "198.51.100.1:9", .type = SOCK_STREAM, .fd = -1 },
 		{ .what = "TCP", .to = "[2001:db8::1]:9", .type = SOCK_STREAM, .fd = -1 },
-		{ .what = "DNS", .to = GATE_ADDR4, .type = SOCK_DGRAM, .fd = -1 },
-		{ .what = "DNS", .to = GATE_ADDR6, .type = SOCK_DGRAM, .fd = -1 },
+		{ .what = "DNS", .to = addr_format(&layout->gate4, gate4), .type = SOCK_DGRAM, .fd = -1 },
+		{ .what = "DNS", .to = addr_format(&layout->gate6, gate6), .type = SOCK_DGRAM, .fd = -1 },
 	};
 	size_t n = sizeof(probes) / sizeof(probes[0]);
 	int r = 0;

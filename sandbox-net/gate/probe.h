@@ -6,6 +6,7 @@
 #include "base/handoff.h"
 
 struct err;
+struct gate_layout;
 
 #define PROBE_WAIT_MS 5000
 
@@ -14,6 +15,6 @@ struct err;
  * that exist nowhere (RFC 5737, RFC 3849), and sends a datagram to the gate's
  * port 53 over both. Each must bring back exactly `nonce` within PROBE_WAIT_MS. Returns 0 or -1.
  */
-int probe_gate(const uint8_t nonce[HANDOFF_NONCE], struct err *err);
+int probe_gate(const struct gate_layout *layout, const uint8_t nonce[HANDOFF_NONCE], struct err *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gate_prove() and gate_check_empty(): reads back, from the kernel, everything that S could send
+ * gate_prove(), gate_check() and gate_check_empty(): reads back, from the kernel, everything that S could send
  * packets with, and accepts only what gate_build() and the kernel itself put
  * there. Policy rules of S need no look: they can only choose among tables,
  * and the routes of all tables are checked.
@@ -36,9 +36,10 @@ struct prove {
 	const struct gate_tap *tap;
 	struct stack_ends ends;
 	uint32_t lo, eth, tun; /* link indexes */
-	unsigned addrs;	       /* of eth0 */
+	unsigned addrs;	       /* of eth */
 	unsigned defaults;
 	bool empty; /* there must be no gate yet */
+	bool used;  /* S has run: it may have asked for neighbours that nobody is */
 };
 
 struct prove_attrs {
@@ -138,6 +139,7 @@ static const struct nlattr *link_kind(const struct nlattr *info)
 
 static int link_cb(const struct nlmsghdr *nlh, void *arg)
 {
+	static const uint8_t usual_mac[NETLINK_MAC] = { GATE_SANDBOX_MAC_BYTES };
 	const struct ifinfomsg *ifi = mnl_nlmsg_get_payload(nlh);
 	struct prove_attrs a = attrs_of(nlh, sizeof(*ifi));
 	const struct nlattr *kind = link_kind(a.tb[IFLA_LINKINFO]);
@@ -150,7 +152,7 @@ static int link_cb(const struct nlmsghdr *nlh, void *arg)
 		return MNL_CB_OK;
 	}
 	/* IFLA_LINK_NETNSID: its other end is in another namespace. */
-	if (!p->empty && strcmp(name, GATE_SANDBOX_LINK) == 0 && attr_is_text(kind, "veth") &&
+	if (!p->empty && strcmp(name, p->ends.sandbox.link.name) == 0 && attr_is_text(kind, "veth") &&
 	    attr_is(a.tb[IFLA_ADDRESS], p->ends.sandbox.link.mac, NETLINK_MAC) && a.tb[IFLA_LINK_NETNSID]) {
 		p->eth = (uint32_t)ifi->ifi_index;
 		return MNL_CB_OK;
@@ -162,9 +164,8 @@ static int link_cb(const struct nlmsghdr *nlh, void *arg)
 	}
 	if (is_down_tunnel(name, kind, ifi->ifi_flags))
 		return MNL_CB_OK;
-	if (p->empty && strcmp(name, GATE_SANDBOX_LINK) == 0 &&
-	    attr_is(a.tb[IFLA_ADDRESS], p->ends.sandbox.link.mac, NETLINK_MAC))
-		err_set(p->err, "it has a gate already: its %s is the end of one", name);
+	if (p->empty && attr_is_text(kind, "veth") && attr_is(a.tb[IFLA_ADDRESS], usual_mac, sizeof(usual_mac)))
+		err_set(p->err, "it has a gate already: its %s is the end of one", printable(name, text));
 	else if (p->empty)
 		err_set(p->err, "it has another interface than lo: %s", printable(name, text));
 	else
@@ -206,6 +207,8 @@ static int neigh_cb(const struct nlmsghdr *nlh, void *arg)
 	if (!p->tap && (uint32_t)nd->ndm_ifindex == p->eth && nd->ndm_state == NUD_PERMANENT &&
 	    attr_is_addr(a.tb[NDA_DST], nd->ndm_family == AF_INET ? &gate->v4 : &gate->v6))
 		return MNL_CB_OK;
+	if (p->used && !(nd->ndm_state & ~(NUD_INCOMPLETE | NUD_FAILED)))
+		return MNL_CB_OK;
 	err_set(p->err, "it has a neighbour that is not the gate: %s", attr_text(a.tb[NDA_DST], nd->ndm_family, text));
 	return refuse(p);
 }
@@ -217,7 +220,7 @@ static bool is_plain_route(const struct prove_attrs *a)
 	       !a->tb[RTA_ENCAP_TYPE];
 }
 
-/* What the kernel derives from eth0's own addresses; without any, what it has for each link: IPv6 multicast. */
+/* What the kernel derives from the link's own addresses; without any, what it has for each link: IPv6 multicast. */
 static bool is_kernel_route(const struct prove *p, const struct rtmsg *rt, const struct prove_attrs *a, uint32_t table)
 {
 	if (rt->rtm_protocol != RTPROT_KERNEL || a->tb[RTA_GATEWAY])
@@ -225,7 +228,7 @@ static bool is_kernel_route(const struct prove *p, const struct rtmsg *rt, const
 	if (table == RT_TABLE_LOCAL)
 		return true;
 	return !p->tap && table == RT_TABLE_MAIN && rt->rtm_type == RTN_UNICAST &&
-	       rt->rtm_dst_len == (rt->rtm_family == AF_INET ? GATE_PLEN4 : GATE_PLEN6);
+	       rt->rtm_dst_len == (rt->rtm_family == AF_INET ? p->ends.sandbox.plen4 : p->ends.sandbox.plen6);
 }
 
 static int route_cb(const struct nlmsghdr *nlh, void *arg)
@@ -280,7 +283,10 @@ static int check_layout(struct prove *p)
 	if (dump(&nl, p, RTM_GETLINK, AF_UNSPEC, sizeof(struct ifinfomsg), link_cb))
 		return -1;
 	if (!p->lo || (!p->empty && (!p->eth || (p->tap && !p->tun))))
-		return err_set(p->err, "it has no %s", !p->lo ? "lo" : !p->eth ? GATE_SANDBOX_LINK : p->tap->name);
+		return err_set(p->err, "it has no %s",
+			       !p->lo	 ? "lo"
+			       : !p->eth ? p->ends.sandbox.link.name
+					 : p->tap->name);
 	if (dump(&nl, p, RTM_GETADDR, AF_UNSPEC, sizeof(struct ifaddrmsg), addr_cb) ||
 	    dump(&nl, p, RTM_GETNEIGH, AF_INET, sizeof(struct ndmsg), neigh_cb) ||
 	    dump(&nl, p, RTM_GETNEIGH, AF_INET6, sizeof(struct ndmsg), neigh_cb) ||
@@ -295,23 +301,27 @@ static int check_layout(struct prove *p)
 
 struct prove_job {
 	int s_netns;
+	const struct gate_plan *plan;
 	const struct gate_tap *tap;
-	const uint8_t *nonce;
+	const uint8_t *nonce; /* NULL: nothing is asked */
 };
 
 static int prove(void *arg, int *fds, struct err *err)
 {
 	const struct prove_job *job = arg;
-	struct prove p = { .err = err, .tap = job->tap };
+	struct prove p = { .err = err, .tap = job->tap, .used = !job->nonce };
 
 	(void)fds;
-	if (stack_ends(&p.ends, err))
+	if (stack_ends(&p.ends, job->plan, err))
 		return -1;
 	if (netns_enter(job->s_netns, err))
 		return -1;
 	if (check_layout(&p))
 		return err_wrap(err, "the sandbox's only way out must be the gate, but");
-	return job->tap ? wire_probe(job->tap, &p.ends, job->nonce, err) : probe_gate(job->nonce, err);
+	if (!job->nonce)
+		return 0;
+	return job->tap ? wire_probe(job->plan, &p.ends, job->nonce, err)
+			: probe_gate(&job->plan->layout, job->nonce, err);
 }
 
 static int check_empty(void *arg, int *fds, struct err *err)
@@ -320,7 +330,7 @@ static int check_empty(void *arg, int *fds, struct err *err)
 	struct prove p = { .err = err, .tap = job->tap, .empty = true };
 
 	(void)fds;
-	return stack_ends(&p.ends, err) || netns_enter(job->s_netns, err) || check_layout(&p) ? -1 : 0;
+	return netns_enter(job->s_netns, err) || check_layout(&p) ? -1 : 0;
 }
 
 int gate_check_empty(int s_netns, const struct gate_tap *tap, struct err *err)
@@ -330,9 +340,16 @@ int gate_check_empty(int s_netns, const struct gate_tap *tap, struct err *err)
 	return netns_run(check_empty, &job, NULL, 0, err);
 }
 
-int gate_prove(int s_netns, const struct gate_tap *tap, const uint8_t nonce[HANDOFF_NONCE], struct err *err)
+int gate_check(int s_netns, const struct gate_plan *plan, struct err *err)
 {
-	struct prove_job job = { .s_netns = s_netns, .tap = tap, .nonce = nonce };
+	struct prove_job job = { .s_netns = s_netns, .plan = plan, .tap = plan->tap };
+
+	return netns_run(prove, &job, NULL, 0, err);
+}
+
+int gate_prove(int s_netns, const struct gate_plan *plan, const uint8_t nonce[HANDOFF_NONCE], struct err *err)
+{
+	struct prove_job job = { .s_netns = s_netns, .plan = plan, .tap = plan->tap, .nonce = nonce };
 
 	return netns_run(prove, &job, NULL, 0, err);
 }

@@ -47,10 +47,6 @@
 #include "sandbox-net/gate/gate.h"
 #include "sandbox-net/gate/sysctl.h"
 
-/* Of GATE_ADDR4/GATE_PLEN4. */
-#define GATE_NETWORK4	"10.200.0.0"
-#define GATE_BROADCAST4 "10.200.0.3"
-
 #define TEXT_(x) #x
 #define TEXT(x)	 TEXT_(x)
 
@@ -183,10 +179,10 @@ const char rules_text[] =
 	" chain arriving {\n"
 	"  type filter hook prerouting priority -450; policy drop;\n"
 	"  iifname != \"" GATE_LINK "\" drop\n"
-	"  ip saddr != " GATE_SANDBOX4 " goto foreign_source\n"
-	"  ip6 saddr != " GATE_SANDBOX6 " goto foreign_source\n"
-	"  ip daddr { 0.0.0.0/8, 127.0.0.0/8, 224.0.0.0/3, " GATE_NETWORK4 ", " GATE_BROADCAST4 ", " GATE_SANDBOX4 " } goto no_destination\n"
-	"  ip6 daddr { ::/96, ::ffff:0:0/96, fe80::/10, ff00::/8, " GATE_SANDBOX6 " } goto no_destination\n"
+	"  ip saddr != $sandbox4 goto foreign_source\n"
+	"  ip6 saddr != $sandbox6 goto foreign_source\n"
+	"  ip daddr { 0.0.0.0/8, 127.0.0.0/8, 224.0.0.0/3, $network4, $broadcast4, $sandbox4 } goto no_destination\n"
+	"  ip6 daddr { ::/96, ::ffff:0:0/96, fe80::/10, ff00::/8, $sandbox6 } goto no_destination\n"
 	"  ip hdrlength != 5 goto drop_malformed\n"
 	"  ip frag-off & 0x1fff != 0 goto drop_malformed\n"
 	"  ip frag-off & 0x2000 != 0 jump first_fragment\n"
@@ -202,11 +198,11 @@ const char rules_text[] =
 	" chain leaving {\n"
 	"  type filter hook output priority filter; policy drop;\n"
 	"  oifname != \"" GATE_LINK "\" drop\n"
-	"  ip daddr " GATE_SANDBOX4 " meta l4proto { 1, 6 } accept\n"
-	"  ip daddr " GATE_SANDBOX4 " udp sport 53 accept\n"
-	"  ip6 daddr " GATE_SANDBOX6 " meta l4proto 6 accept\n"
-	"  ip6 daddr " GATE_SANDBOX6 " udp sport 53 accept\n"
-	"  ip6 daddr " GATE_SANDBOX6 " icmpv6 type { 1, 2, 3, 4 } accept\n }\n"
+	"  ip daddr $sandbox4 meta l4proto { 1, 6 } accept\n"
+	"  ip daddr $sandbox4 udp sport 53 accept\n"
+	"  ip6 daddr $sandbox6 meta l4proto 6 accept\n"
+	"  ip6 daddr $sandbox6 udp sport 53 accept\n"
+	"  ip6 daddr $sandbox6 icmpv6 type { 1, 2, 3, 4 } accept\n }\n"
 	"}\n"
 	"table arp " GATE_NFT_TABLE " {\n"
 	" chain arriving {\n  type filter hook input priority filter; policy drop;\n }\n"
@@ -235,9 +231,9 @@ const char rules_guest_text[] =
 	"table inet " GATE_NFT_TABLE " {\n"
 	" chain guest {\n"
 	"  ether saddr != " GATE_SANDBOX_MAC " goto drop_spoofed\n"
-	"  ip saddr { 0.0.0.0, " GATE_SANDBOX4 " } ip daddr { 255.255.255.255, " GATE_ADDR4 " } ip hdrlength 5"
+	"  ip saddr { 0.0.0.0, $sandbox4 } ip daddr { 255.255.255.255, $gate4 } ip hdrlength 5"
 	" ip frag-off & 0x3fff == 0 udp sport 68 udp dport 67" COUNT("dhcp") " drop\n"
-	"  ip6 saddr { ::, fe80::/10, " GATE_SANDBOX6 " } ip6 daddr { ff02::/16, " GATE_ADDR6 " }"
+	"  ip6 saddr { ::, fe80::/10, $sandbox6 } ip6 daddr { ff02::/16, $gate6 }"
 	" icmpv6 type { 131, 132, 133, 135, 136, 143 } limit name quiet_rate drop\n"
 	" }\n"
 	"}\n"
@@ -259,23 +255,54 @@ static int check_descriptors(struct err *err)
 	return 0;
 }
 
-int rules_load(const char *text, struct err *err)
+/* The text behind what its variables are; to be freed. NULL: there is no memory. */
+static char *define(const char *text, const struct gate_layout *l)
+{
+	char gate4[ADDR_STRLEN], gate6[ADDR_STRLEN], own4[ADDR_STRLEN], own6[ADDR_STRLEN], first[ADDR_STRLEN];
+	char last[ADDR_STRLEN], *all;
+	struct addr network4, broadcast4;
+
+	if (!l)
+		return strdup(text);
+	network4 = layout_network4(l);
+	broadcast4 = layout_broadcast4(l);
+	if (asprintf(&all,
+		     "define gate4 = %s\ndefine gate6 = %s\ndefine sandbox4 = %s\ndefine sandbox6 = %s\n"
+		     "define network4 = %s\ndefine broadcast4 = %s\n%s",
+		     addr_format(&l->gate4, gate4), addr_format(&l->gate6, gate6), addr_format(&l->sandbox4, own4),
+		     addr_format(&l->sandbox6, own6), addr_format(&network4, first), addr_format(&broadcast4, last),
+		     text) < 0)
+		return NULL;
+	return all;
+}
+
+static int run(struct nft_ctx *nft, const char *text, const struct gate_layout *layout, struct err *err)
+{
+	char *all = define(text, layout);
+	int r = 0;
+
+	if (!all || nft_ctx_buffer_error(nft) || nft_ctx_buffer_output(nft))
+		r = err_set(err, "libnftables: out of memory");
+	else if (nft_run_cmd_from_buffer(nft, all))
+		r = err_set(
+			err,
+			"nftables refused the gate's rules (is nf_tables with tproxy, log and reject available?): %s",
+			nft_ctx_get_error_buffer(nft));
+	free(all);
+	return r;
+}
+
+int rules_load(const char *text, const struct gate_layout *layout, struct err *err)
 {
 	struct nft_ctx *nft;
-	int r = 0;
+	int r;
 
 	if (check_descriptors(err))
 		return -1;
 	nft = nft_ctx_new(NFT_CTX_DEFAULT);
 	if (!nft)
 		return err_set(err, "libnftables: out of memory");
-	if (nft_ctx_buffer_error(nft) || nft_ctx_buffer_output(nft))
-		r = err_set(err, "libnftables: out of memory");
-	else if (nft_run_cmd_from_buffer(nft, text))
-		r = err_set(
-			err,
-			"nftables refused the gate's rules (is nf_tables with tproxy, log and reject available?): %s",
-			nft_ctx_get_error_buffer(nft));
+	r = run(nft, text, layout, err);
 	nft_ctx_free(nft);
 	return r;
 }

@@ -4,8 +4,9 @@
 #define SANDBOX_NET_RULES_H
 
 struct err;
+struct gate_layout;
 
-/* The complete ruleset of a gate's network namespace, in nft(8) syntax. */
+/* The complete ruleset of a gate's network namespace, in nft(8) syntax, with variables for its addresses. */
 extern const char rules_text[];
 
 /*
@@ -15,10 +16,10 @@ extern const char rules_text[];
 extern const char rules_guest_text[];
 
 /*
- * Adds rules in nft(8) syntax to the present network namespace. Only for a short-lived process: libnftables keeps global state
+ * Adds rules in nft(8) syntax to the present network namespace; `layout` (may be NULL) is what their variables say. Only for a short-lived process: libnftables keeps global state
  * and aborts the process when its descriptor is FD_SETSIZE or more. Returns 0 or -1.
  */
-int rules_load(const char *text, struct err *err);
+int rules_load(const char *text, const struct gate_layout *layout, struct err *err);
 
 /*
  * Lets the present network namespace answer every refused packet: by default

@@ -10,23 +10,20 @@
 
 #include "base/err.h"
 #include "base/handoff.h"
+#include "sandbox-net/gate/gate.h"
 #include "sandbox-net/gate/sysctl.h"
 
-static int set_end(struct stack_end *end, const char *name, const uint8_t *mac, const char *v4, const char *v6)
+int stack_ends(struct stack_ends *ends, const struct gate_plan *plan, struct err *err)
 {
-	end->link.name = name;
-	memcpy(end->link.mac, mac, NETLINK_MAC);
-	return addr_parse(v4, strlen(v4), &end->v4) || addr_parse(v6, strlen(v6), &end->v6) ? -1 : 0;
-}
+	const struct gate_layout *l = &plan->layout;
 
-int stack_ends(struct stack_ends *ends, struct err *err)
-{
-	static const uint8_t gate_mac[NETLINK_MAC] = { GATE_MAC_BYTES };
-	static const uint8_t sandbox_mac[NETLINK_MAC] = { GATE_SANDBOX_MAC_BYTES };
-
-	if (set_end(&ends->gate, GATE_LINK, gate_mac, GATE_ADDR4, GATE_ADDR6) ||
-	    set_end(&ends->sandbox, GATE_SANDBOX_LINK, sandbox_mac, GATE_SANDBOX4, GATE_SANDBOX6))
-		return err_set(err, "the gate's layout is not made of addresses");
+	if (!layout_ok(l))
+		return err_set(err, "the gate's addresses are not those of two hosts in one network");
+	*ends = (struct stack_ends){
+		.gate = { { GATE_LINK, { GATE_MAC_BYTES } }, l->gate4, l->gate6, l->plen4, l->plen6 },
+		.sandbox = { { .name = plan->link }, l->sandbox4, l->sandbox6, l->plen4, l->plen6 },
+	};
+	memcpy(ends->sandbox.link.mac, plan->mac, NETLINK_MAC);
 	return 0;
 }
 
@@ -41,7 +38,7 @@ int stack_check(int r, const char *what, struct err *err)
  */
 static int add_addr6(struct netlink *nl, int index, const struct stack_end *own)
 {
-	int r = netlink_add_addr(nl, index, &own->v6, GATE_PLEN6);
+	int r = netlink_add_addr(nl, index, &own->v6, own->plen6);
 	char path[64];
 	int proc;
 
@@ -51,7 +48,7 @@ static int add_addr6(struct netlink *nl, int index, const struct stack_end *own)
 	proc = sysctl_open();
 	(void)sysctl_write(proc, path, "0");
 	sysctl_close(proc);
-	return netlink_add_addr(nl, index, &own->v6, GATE_PLEN6);
+	return netlink_add_addr(nl, index, &own->v6, own->plen6);
 }
 
 int stack_set_addresses(struct netlink *nl, int index, const struct stack_end *own, const struct stack_end *peer,
@@ -59,7 +56,7 @@ int stack_set_addresses(struct netlink *nl, int index, const struct stack_end *o
 {
 	if (stack_check(netlink_set_no_link_local(nl, index), "addr_gen_mode (is IPv6 switched off on this host?)",
 			err) ||
-	    stack_check(netlink_add_addr(nl, index, &own->v4, GATE_PLEN4), "IPv4 address", err) ||
+	    stack_check(netlink_add_addr(nl, index, &own->v4, own->plen4), "IPv4 address", err) ||
 	    stack_check(add_addr6(nl, index, own), "IPv6 address (is IPv6 switched off on this host?)", err) ||
 	    stack_check(netlink_add_neigh(nl, index, &peer->v4, peer->link.mac), "IPv4 neighbour", err) ||
 	    stack_check(netlink_add_neigh(nl, index, &peer->v6, peer->link.mac), "IPv6 neighbour", err))
@@ -78,10 +75,10 @@ int stack_build(const struct stack_ends *ends, struct err *err)
 	    stack_check(netlink_set_up(&nl, lo), "lo up", err) ||
 	    stack_check(netlink_find_link(&nl, name, &eth), name, err) ||
 	    stack_set_addresses(&nl, eth, &ends->sandbox, &ends->gate, err) ||
-	    stack_check(netlink_set_up(&nl, eth), "eth0 up", err) ||
+	    stack_check(netlink_set_up(&nl, eth), "link up", err) ||
 	    stack_check(netlink_add_default(&nl, eth, &ends->gate.v4, GATE_CONGESTION), "IPv4 default route", err) ||
 	    stack_check(netlink_add_default(&nl, eth, &ends->gate.v6, GATE_CONGESTION), "IPv6 default route", err) ||
-	    stack_check(netlink_wait_running(&nl, eth), "wait for eth0", err) ||
+	    stack_check(netlink_wait_running(&nl, eth), "wait for the link", err) ||
 	    stack_check(netlink_wait_local(&nl, &ends->sandbox.v6), "wait for the IPv6 address", err))
 		return -1;
 	return 0;

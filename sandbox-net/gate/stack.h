@@ -6,19 +6,21 @@
 #include "sandbox-net/gate/netlink.h"
 
 struct err;
+struct gate_plan;
 
 /* One end, and what each side needs to know of both. */
 struct stack_end {
 	struct netlink_end link;
 	struct addr v4, v6;
+	unsigned plen4, plen6;
 };
 
 struct stack_ends {
 	struct stack_end gate, sandbox;
 };
 
-/* Fills in the layout of base/handoff.h. Returns 0 or -1. */
-int stack_ends(struct stack_ends *ends, struct err *err);
+/* What a plan says; its texts are borrowed. Returns 0; -1 for addresses that are none for a gate. */
+int stack_ends(struct stack_ends *ends, const struct gate_plan *plan, struct err *err);
 
 /* Turns a failed request (-errno) into the error that says which one it was. Returns 0 or -1. */
 int stack_check(int r, const char *what, struct err *err);
@@ -28,7 +30,7 @@ int stack_set_addresses(struct netlink *nl, int index, const struct stack_end *o
 			struct err *err);
 
 /*
- * Makes the present network namespace the sandbox's side of the link: its eth0 gets addresses and
+ * Makes the present network namespace the sandbox's side of the link, whose end gets addresses and
  * default routes, and carries packets when this returns. Returns 0 or -1.
  */
 int stack_build(const struct stack_ends *ends, struct err *err);

@@ -55,7 +55,7 @@ int wire_build(const struct gate_tap *tap, struct err *err)
 
 	if (snprintf(rules, sizeof(rules), rules_format, tap->name, tap->name) >= (int)sizeof(rules))
 		return err_set(err, "%s: too long a name", tap->name);
-	if (tap_make(tap->name, tap->owner, err) || rules_load(rules, err) ||
+	if (tap_make(tap->name, tap->owner, err) || rules_load(rules, NULL, err) ||
 	    stack_check(netlink_open(&nl, NETLINK_ROUTE), "netlink socket", err) ||
 	    stack_check(netlink_find_link(&nl, "lo", &lo), "lo", err) ||
 	    stack_check(netlink_set_up(&nl, lo), "lo up", err) ||
@@ -122,8 +122,8 @@ static int set_mac(const struct netlink_end *link, struct err *err)
 }
 
 /* With both devices open: builds the stack of the guest, has its frames passed on, and asks. */
-static int probe_between(int tap, int guest, const struct stack_ends *ends, const uint8_t nonce[HANDOFF_NONCE],
-			 struct err *err)
+static int probe_between(int tap, int guest, const struct gate_plan *plan, const struct stack_ends *ends,
+			 const uint8_t nonce[HANDOFF_NONCE], struct err *err)
 {
 	int running[2], rc;
 	pid_t pid;
@@ -138,16 +138,17 @@ static int probe_between(int tap, int guest, const struct stack_ends *ends, cons
 		pump(tap, guest, running[0]);
 	}
 	close(running[0]);
-	rc = pid < 0 ? err_set_errno(err, errno, "fork") : probe_gate(nonce, err);
+	rc = pid < 0 ? err_set_errno(err, errno, "fork") : probe_gate(&plan->layout, nonce, err);
 	close(running[1]);
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	return rc;
 }
 
-int wire_probe(const struct gate_tap *tap, const struct stack_ends *ends, const uint8_t nonce[HANDOFF_NONCE],
+int wire_probe(const struct gate_plan *plan, const struct stack_ends *ends, const uint8_t nonce[HANDOFF_NONCE],
 	       struct err *err)
 {
+	const struct gate_tap *tap = plan->tap;
 	int own = tap_open(tap->name, err), guest = -1, rc = -1;
 
 	if (own < 0)
@@ -155,7 +156,7 @@ int wire_probe(const struct gate_tap *tap, const struct stack_ends *ends, const 
 	if (!wait_until_open(tap->name, err) && !netns_new(err))
 		guest = tap_open(ends->sandbox.link.name, err);
 	if (guest >= 0) {
-		rc = probe_between(own, guest, ends, nonce, err);
+		rc = probe_between(own, guest, plan, ends, nonce, err);
 		close(guest);
 	}
 	close(own);

@@ -16,6 +16,7 @@
 #include "base/handoff.h"
 
 struct err;
+struct gate_plan;
 struct gate_tap;
 struct stack_ends;
 
@@ -25,11 +26,11 @@ struct stack_ends;
 int wire_build(const struct gate_tap *tap, struct err *err);
 
 /*
- * In S: asks what probe_gate() asks, through the TAP device. A network namespace of its own stands in for the guest,
+ * In S: asks what probe_gate() asks, through the TAP device of the plan. A network namespace of its own stands in for the guest,
  * with the guest's MAC and IP addresses, and ends when this returns. The caller
  * moves there: this is for a process that ends. Returns 0 or -1.
  */
-int wire_probe(const struct gate_tap *tap, const struct stack_ends *ends, const uint8_t nonce[HANDOFF_NONCE],
+int wire_probe(const struct gate_plan *plan, const struct stack_ends *ends, const uint8_t nonce[HANDOFF_NONCE],
 	       struct err *err);
 
 #endif

@@ -233,14 +233,16 @@ static int give_up(const struct resources *resources, struct err *err)
 static int set_up(struct run *r, struct err *err)
 {
 	struct gate_tap tap = { .name = r->options->tap };
+	struct gate_plan plan;
 
 	close_inherited(r->options);
 	if (check_standard_streams(r, err) || prepare(r, err) || start_init(r, err))
 		return -1;
 	/* In U the user is 0. */
 	tap.owner = r->init.seal.privileged ? r->user.uid : 0;
-	if (handoff_run(r->options->gate_fd, r->ns.net, r->options->tap ? &tap : NULL, r->resources.holder, err) ||
-	    wait_until_built(r, err))
+	gate_plan_usual(&plan);
+	plan.tap = r->options->tap ? &tap : NULL;
+	if (handoff_run(r->options->gate_fd, r->ns.net, &plan, r->resources.holder, err) || wait_until_built(r, err))
 		return -1;
 	close(r->options->gate_fd);
 	report_sandbox(&r->report, r->init_pid, r->ns.user, r->ns.net);

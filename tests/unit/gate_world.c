@@ -118,7 +118,9 @@ static _Noreturn void live(bool rootless, bool tap, void (*scenario)(struct worl
 	if (rootless)
 		enter_own_userns();
 	w.s_netns = make_sandbox();
-	if (gate_build(w.s_netns, tap ? &world_tap : NULL, &w.gate, &err))
+	gate_plan_usual(&w.plan);
+	w.plan.tap = tap ? &world_tap : NULL;
+	if (gate_build(w.s_netns, &w.plan, &w.gate, &err))
 		world_fail(__FILE__, __LINE__, err.text);
 	CHECK_EQ(setns(w.s_netns, CLONE_NEWNET), 0);
 	w.eth = (int)if_nametoindex(GATE_SANDBOX_LINK);

@@ -27,6 +27,7 @@
 #define WORLD_NOBODY 65534
 
 struct world {
+	struct gate_plan plan;
 	struct gate gate;
 	int s_netns;
 	int packet; /* AF_PACKET socket of eth0, to send what S's own IP stack would not */

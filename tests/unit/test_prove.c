@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tests of the proof, in real namespaces: it holds for what gate_build() made, and finds anything beside it.
- * links: sandbox-net/gate/gate.c sandbox-net/gate/netlink.c sandbox-net/gate/netns.c sandbox-net/gate/rules.c sandbox-net/gate/sysctl.c sandbox-net/gate/sockets.c sandbox-net/gate/prove.c sandbox-net/gate/probe.c sandbox-net/gate/stack.c sandbox-net/gate/tap.c sandbox-net/gate/wire.c proxy/process/counters.c proxy/audit/nflog.c tests/unit/gate_world.c base/addr.c base/clock.c base/err.c base/fdpass.c
+ * links: sandbox-net/gate/gate.c sandbox-net/gate/netlink.c sandbox-net/gate/netns.c sandbox-net/gate/rules.c sandbox-net/gate/sysctl.c sandbox-net/gate/sockets.c sandbox-net/gate/prove.c sandbox-net/gate/probe.c sandbox-net/gate/stack.c sandbox-net/gate/tap.c sandbox-net/gate/wire.c proxy/process/counters.c proxy/audit/nflog.c tests/unit/gate_world.c base/addr.c base/clock.c base/err.c base/fdpass.c base/layout.c base/prefix.c
  */
 #include "sandbox-net/gate/gate.h"
 
@@ -56,9 +56,11 @@ static void answer_probes(struct world *w)
 /* CHECKs that the proof for S with or without a TAP device fails with a message that has `what` in it. */
 static void check_unproven_as(struct world *w, const struct gate_tap *tap, const uint8_t *expected, const char *what)
 {
+	struct gate_plan plan = w->plan;
 	struct err err = { "" };
 
-	CHECK_EQ(gate_prove(w->s_netns, tap, expected, &err), -1);
+	plan.tap = tap;
+	CHECK_EQ(gate_prove(w->s_netns, &plan, expected, &err), -1);
 	if (!strstr(err.text, what))
 		world_fail(what, 0, err.text);
 }
@@ -75,7 +77,9 @@ static void proof_holds(struct world *w)
 	uint8_t other[HANDOFF_NONCE] = "other";
 	pid_t pid = world_fork(answer_probes, w);
 
-	if (gate_prove(w->s_netns, NULL, nonce, &err))
+	if (gate_prove(w->s_netns, &w->plan, nonce, &err))
+		world_fail(__FILE__, __LINE__, err.text);
+	if (gate_check(w->s_netns, &w->plan, &err))
 		world_fail(__FILE__, __LINE__, err.text);
 	world_check_no_drop(w);
 	world_check_counters(w, want);
@@ -89,6 +93,7 @@ static void proof_finds_other_ways_out(struct world *w)
 	static const struct netlink_end near = { .name = "veth1", .mac = { 2, 0, 0, 0, 1, 1 } },
 					far = { .name = "veth2", .mac = { 2, 0, 0, 0, 1, 2 } };
 	struct addr addr = addr_v4(0x0a010101);
+	struct err err = { "" };
 	struct netlink nl;
 
 	CHECK_EQ(netlink_open(&nl, NETLINK_ROUTE), 0);
@@ -96,6 +101,8 @@ static void proof_finds_other_ways_out(struct world *w)
 	check_unproven(w, nonce, "neighbour that is not the gate: 10.1.1.1");
 	CHECK_EQ(netlink_add_addr(&nl, w->eth, &addr, 24), 0);
 	check_unproven(w, nonce, "address that is not the gate's: 10.1.1.1");
+	CHECK_EQ(gate_check(w->s_netns, &w->plan, &err), -1);
+	CHECK(strstr(err.text, "address that is not the gate's: 10.1.1.1"));
 	CHECK_EQ(netlink_add_veth(&nl, &near, &far, w->s_netns), 0);
 	check_unproven(w, nonce, "link that is not the gate's: veth");
 	netlink_close(&nl);
@@ -160,7 +167,7 @@ static void proof_holds_for_a_wire(struct world *w)
 	uint8_t other[HANDOFF_NONCE] = "other";
 	pid_t pid = world_fork(answer_probes, w);
 
-	if (gate_prove(w->s_netns, &world_tap, nonce, &err))
+	if (gate_prove(w->s_netns, &w->plan, nonce, &err))
 		world_fail(__FILE__, __LINE__, err.text);
 	world_check_no_drop(w);
 	world_check_counters(w, want);

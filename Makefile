@@ -96,7 +96,7 @@ UNIT_BINS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
 unit: $(UNIT_BINS) ## unit tests, under AddressSanitizer and UndefinedBehaviorSanitizer
 	$(Q)for t in $(UNIT_BINS); do echo "== $$t"; $$t || exit 1; done
 
-# Fuzz targets: libFuzzer, one a parser, corpus in tests/fuzz/corpus/NAME; what is found goes to $(BUILD)/fuzz.
+# Fuzz targets: libFuzzer, one a parser and one for the state machine of connections, corpus in tests/fuzz/corpus/NAME; what is found goes to $(BUILD)/fuzz.
 FUZZ := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 FUZZ_SECONDS ?= 300
 
@@ -135,7 +135,7 @@ $(BUILD)/fuzz/fuzz_conn: $(call objects,fuzz,$(WORLD_SRC))
 FUZZ_NAMES := $(patsubst tests/fuzz/%.c,%,$(FUZZ_SRC))
 
 .PHONY: fuzz $(FUZZ_NAMES:%=run-%)
-fuzz: $(FUZZ_NAMES:%=run-%) ## each parser's fuzz target for FUZZ_SECONDS (300)
+fuzz: $(FUZZ_NAMES:%=run-%) ## each fuzz target for FUZZ_SECONDS (300)
 
 $(FUZZ_NAMES:%=run-%): run-%: $(BUILD)/fuzz/%
 	@mkdir -p $(BUILD)/corpus/$*

@@ -194,16 +194,24 @@ void record_begin(struct audit *a, struct record *r, const char *type)
 	begin_line(a, &r->json, type);
 }
 
-/* Once for each time that it begins, and not again for what begins every few seconds. */
+const char *audit_why(int error)
+{
+	return error == -ENOENT ? "it was removed" : strerror(-error);
+}
+
+/*
+ * Once for each time that it begins, and not again for what begins every few seconds. Without the start record
+ * nothing begins: who wanted it written says so.
+ */
 static void complain(struct audit *a, int error)
 {
 	uint64_t now = clock_mono_us();
 
-	if (a->lost > 0 || a->tell_fd < 0 || (a->complained_us && now - a->complained_us < COMPLAIN_S * US_PER_S))
+	if (a->seq == 0 || a->lost > 0 || a->tell_fd < 0 ||
+	    (a->complained_us && now - a->complained_us < COMPLAIN_S * US_PER_S))
 		return;
 	a->complained_us = now;
-	tell(a->tell_fd, "the log can't be written (%s): nothing new is allowed until it can",
-	     error == -ENOENT ? "it was removed" : strerror(-error));
+	tell(a->tell_fd, "the log can't be written (%s): nothing new is allowed until it can", audit_why(error));
 }
 
 int record_write(struct audit *a, struct record *r)

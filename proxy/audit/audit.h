@@ -62,7 +62,7 @@ enum close_end {
 struct audit_config {
 	int fd;			     /* the log; stays the caller's. O_APPEND; O_RDWR for a file, see log_file.h */
 	int verbose_fd;		     /* a line an attempt, or -1 */
-	int tell_fd;		     /* for a person, when the log can't be written (base/tell.h); or -1 */
+	int tell_fd;		     /* for a person, when the log can't be written any more (base/tell.h); or -1 */
 	const char *job;	     /* borrowed, outlives the audit */
 	const char *sandbox;	     /* the name of an attached sandbox; NULL: a command is run. Borrowed likewise */
 	const struct policy *policy; /* for rule labels; borrowed, outlives the audit */
@@ -89,6 +89,9 @@ void audit_holders(struct audit *a, const uint32_t holder[static RESOURCE_COUNT]
 
 /* `command` NULL-terminated argv; shown cut. Returns 0 or -errno, as every call below. */
 int audit_start(struct audit *a, char *const *command);
+
+/* For a person: why the call that returned `error`, a -errno, could not record. */
+const char *audit_why(int error);
 
 /* How a sandbox was attached. Texts are borrowed; lists end in NULL. */
 struct audit_attached {

@@ -290,9 +290,16 @@ static void on_query(void *arg, const struct endpoint *src, const struct endpoin
 
 static int record_start(struct proxy *p)
 {
-	if (p->config->attached)
-		return audit_start_attached(p->audit, p->config->attached);
-	return audit_start(p->audit, p->config->command);
+	const struct audit_attached *attached = p->config->attached;
+	int ret = attached ? audit_start_attached(p->audit, attached) : audit_start(p->audit, p->config->command);
+	struct err err = { "" };
+
+	if (ret < 0) {
+		(void)err_set(&err, "the log can't be written (%s), so the %s", audit_why(ret),
+			      attached ? "sandbox was not attached" : "command was not started");
+		complain(p, err.text);
+	}
+	return ret;
 }
 
 /* The launcher's probes came back right: put the policy in force, and only then let the command start. */
@@ -317,11 +324,8 @@ static int arm(struct proxy *p, const uint32_t holder[static RESOURCE_COUNT])
 		return -ENOMEM;
 	p->env.dns = p->dns;
 	audit_holders(p->audit, holder);
-	if (record_start(p) < 0) {
-		complain(p, p->config->attached ? "the log can't be written, so the sandbox was not attached"
-						: "the log can't be written, so the command was not started");
+	if (record_start(p) < 0)
 		return -EIO;
-	}
 	if (p->config->attached) {
 		p->link = link_watch_new(p->base, p->gate[HANDOFF_LINK], on_link_gone, p);
 		if (!p->link)

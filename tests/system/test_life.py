@@ -74,7 +74,7 @@ def test_errors_leave_no_empty_log(lab):
     result = lab.netgate(["--user", "nobody"], ["true"], log=None, user=lab.user)
     assert result.rc == 125 and "log:" not in result.err and sorted(os.listdir(logs)) == sorted(before), result
     result = lab.netgate(["--log", "/dev/full"], ["true"], log=None)
-    assert (result.rc, result.err) == (125, "netgate: the log can't be written, so the command was not started\n"), result
+    assert (result.rc, result.err) == (125, "netgate: the log can't be written (No space left on device), so the command was not started\n"), result
 
 
 def test_names_of_logs(lab):

@@ -39,6 +39,7 @@ static int build_gate_side(struct netlink *nl, const struct gate_job *job, int *
 	    stack_check(netlink_add_veth(nl, &gate->link, &sandbox->link, job->s_netns), "veth pair", err) ||
 	    stack_check(netlink_find_link(nl, gate->link.name, gw), gate->link.name, err) ||
 	    stack_set_addresses(nl, *gw, gate, sandbox, err) ||
+	    rules_load(rules_frames_text, &job->plan->layout, err) ||
 	    (job->plan->tap && rules_load(rules_guest_text, &job->plan->layout, err)))
 		return -1;
 	return stack_check(netlink_set_up(nl, *gw), "gw0 up", err);

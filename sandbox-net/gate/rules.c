@@ -210,14 +210,11 @@ const char rules_text[] =
 	"}\n";
 
 /*
- * For a guest. Below IP: what is not addressed to gw0 is judged all the same (the kernel drops a frame to another
- * MAC before any rule of inet sees it), and what is neither IP nor a question for the gateway's MAC is counted and dropped.
- *
- * In IP: only the guest's MAC may send. What HANDOFF_GUEST answers is dropped here without a further word, DHCP under a count of
- * its own, so that the proxy can record what it did not answer. Then, quietly while it is rare, what a guest's kernel
- * sends by itself: its link-local address is nobody's business. All else is the same as for everybody.
+ * Below IP, as root of the sandbox can make any frame: what is not addressed to gw0 is judged all the same (the kernel drops a
+ * frame to another MAC before any rule of inet sees it), and what is not IP is counted and dropped. Questions for
+ * the gateway's MAC are not counted while they are rare: a guest's kernel asks, and so does one whose neighbours were flushed.
  */
-const char rules_guest_text[] =
+const char rules_frames_text[] =
 	"table netdev " GATE_NFT_TABLE " {\n"
 	" counter " GATE_NFT_COUNTER "frame { }\n"
 	" limit quiet_rate { rate 10/second burst 100 packets }\n"
@@ -227,7 +224,14 @@ const char rules_guest_text[] =
 	"  ether saddr " GATE_SANDBOX_MAC " arp operation request limit name quiet_rate drop\n"
 	" " COUNT("frame") "\n"
 	" }\n"
-	"}\n"
+	"}\n";
+
+/*
+ * For a guest: only its MAC may send. What HANDOFF_GUEST answers is dropped here without a further word, DHCP under a count of
+ * its own, so that the proxy can record what it did not answer. Then, quietly while it is rare, what a guest's kernel
+ * sends by itself: its link-local address is nobody's business. All else is the same as for everybody.
+ */
+const char rules_guest_text[] =
 	"table inet " GATE_NFT_TABLE " {\n"
 	" chain guest {\n"
 	"  ether saddr != " GATE_SANDBOX_MAC " goto drop_spoofed\n"

@@ -9,9 +9,12 @@ struct gate_layout;
 /* The complete ruleset of a gate's network namespace, in nft(8) syntax, with variables for its addresses. */
 extern const char rules_text[];
 
+/* What is added for frames that are not IP, or not for gw0. Loaded after rules_text, when gw0 is there. */
+extern const char rules_frames_text[];
+
 /*
  * What is added for the guest of a virtual machine, whose own kernel, with any
- * frame that it can make, is at the other end. Loaded after rules_text, when gw0 is there.
+ * frame that it can make, is at the other end. Loaded after the others.
  */
 extern const char rules_guest_text[];
 

@@ -46,7 +46,8 @@ def test_names(attack):
     for door, talks in doors.items():
         techniques = [technique for technique, name in NAMES.items() if door != "socks5" or len(name) < 256]
         for technique, (src, _) in zip(techniques, talks):
-            denied = attempt.recorded("decision", technique, src=src)
+            # A question over UDP may have had the same port.
+            denied = [record for record in attempt.recorded("decision", technique, src=src) if "conn" in record]
             assert [record["verdict"] for record in denied] == ["deny"], (technique, door, denied)
 
 

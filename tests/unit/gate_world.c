@@ -338,15 +338,22 @@ static void put16(uint8_t *p, size_t value)
 	p[1] = (uint8_t)value;
 }
 
+void world_send_frame(struct world *w, const uint8_t mac[static 6], uint16_t ethertype, const uint8_t *packet,
+		      size_t len)
+{
+	struct sockaddr_ll to = {
+		.sll_family = AF_PACKET, .sll_protocol = htons(ethertype), .sll_ifindex = w->eth, .sll_halen = 6
+	};
+
+	memcpy(to.sll_addr, mac, 6);
+	CHECK_EQ(sendto(w->packet, packet, len, 0, (struct sockaddr *)&to, sizeof(to)), len);
+}
+
 static void send_packet(struct world *w, uint16_t ethertype, const uint8_t *packet, size_t len)
 {
-	struct sockaddr_ll to = { .sll_family = AF_PACKET,
-				  .sll_protocol = htons(ethertype),
-				  .sll_ifindex = w->eth,
-				  .sll_halen = 6,
-				  .sll_addr = { GATE_MAC_BYTES } };
+	static const uint8_t mac[] = { GATE_MAC_BYTES };
 
-	CHECK_EQ(sendto(w->packet, packet, len, 0, (struct sockaddr *)&to, sizeof(to)), len);
+	world_send_frame(w, mac, ethertype, packet, len);
 }
 
 void world_send_v4(struct world *w, const struct world_v4 *p)

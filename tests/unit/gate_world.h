@@ -113,6 +113,10 @@ int world_connect(int type, int protocol, const char *to);
 int world_accept(struct world *w, const char *to);
 
 /* An IPv4 packet: `frag` is the header's fragment field, `options` 0 or 4 bytes of options (no-operation). */
+/* Sends a frame of this EtherType from the sandbox's MAC to `mac`; `packet` is what follows the Ethernet header. */
+void world_send_frame(struct world *w, const uint8_t mac[static 6], uint16_t ethertype, const uint8_t *packet,
+		      size_t len);
+
 struct world_v4 {
 	const char *src, *dst;
 	uint8_t proto;

@@ -289,6 +289,32 @@ static void malformed_packets_are_dropped(struct world *w)
 	world_check_counters(w, want);
 }
 
+/* What is not IP is counted below it; IP for another station, or for all of them, is judged like what is for the gate. */
+static void frames_are_counted(struct world *w)
+{
+	static const uint8_t gate[] = { GATE_MAC_BYTES }, other[] = { 2, 0, 0, 0, 1, 1 };
+	static const uint8_t all[] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
+	static const uint16_t types[] = { 0x88b5, 0x8100, 0x88a8, 0x8864, 0x8847, 0x88cc };
+	static const uint8_t *const macs[] = { gate, other, all };
+	uint64_t want[GATE_COUNTER_COUNT] = {
+		[GATE_COUNTER_FRAME] = COUNT(types) * COUNT(macs) + 1, [GATE_COUNTER_UDP] = COUNT(macs)
+	};
+	/* UDP from the sandbox to 192.0.2.1, port 9. */
+	static const uint8_t udp[28] = { 0x45, 0, 0, 28,  0, 0, 0, 0, 64, 17, 0xae, 0x06, 10,
+					 200,  0, 2, 192, 0, 2, 1, 4, 0,  0,  9,    0,	  8 };
+	static const uint8_t arp[28] = { 0, 1, 8, 0, 6, 4, 0, 2 /* a reply */ };
+
+	for (size_t m = 0; m < COUNT(macs); m++) {
+		for (size_t i = 0; i < COUNT(types); i++)
+			world_send_frame(w, macs[m], types[i], udp, sizeof(udp));
+		world_send_frame(w, macs[m], 0x0800, udp, sizeof(udp));
+		world_check_drop(w, "udp", "192.0.2.1");
+	}
+	world_send_frame(w, gate, 0x0806, arp, sizeof(arp));
+	world_check_no_drop(w);
+	world_check_counters(w, want);
+}
+
 /* A flood is counted to the packet and byte, logged in part, and hides nobody else. */
 static void floods_are_counted(struct world *w)
 {
@@ -462,6 +488,7 @@ int main(void)
 		WORLD_TEST(spoofed_sources_are_dropped),
 		WORLD_TEST(bogus_destinations_are_dropped),
 		WORLD_TEST(malformed_packets_are_dropped),
+		WORLD_TEST(frames_are_counted),
 		WORLD_TEST(floods_are_counted),
 		WORLD_TEST(scans_are_counted),
 		WORLD_TEST(quiet_sandbox_leaves_no_trace),

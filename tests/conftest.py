@@ -55,12 +55,24 @@ def runtime(request, lab, runtimes):
     return runtimes[request.param]
 
 
+def compiled(lab, name):
+    """The program that tests/system/NAME.c becomes."""
+    program = os.path.join(lab.folder, name)
+    subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-D_GNU_SOURCE", "-O1", "-pthread", "-o", program,
+                    os.path.join(os.path.dirname(__file__), "system", f"{name}.c")], check=True)
+    return program
+
+
+@pytest.fixture(scope="session")
+def restless(whole_lab):
+    """restless.c's program."""
+    return compiled(whole_lab, "restless")
+
+
 @pytest.fixture(scope="session")
 def inject(whole_lab):
     """inject(pid, call, *args): what the process gets for this system call, made by inject.c, or "SIGSYS" when that was its end."""
-    program = os.path.join(whole_lab.folder, "inject")
-    subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-D_GNU_SOURCE", "-O1", "-o", program,
-                    os.path.join(os.path.dirname(__file__), "system", "inject.c")], check=True)
+    program = compiled(whole_lab, "inject")
 
     def run(pid, call, *args):
         words = [str(arg) if isinstance(arg, int) else "@" + (arg.encode() if isinstance(arg, str) else arg).hex() for arg in args]

@@ -25,7 +25,8 @@ static int take_if_same(const struct place *p, int fd)
 
 int place_open(const struct place *p, int proc_fd, int *process)
 {
-	int fd = take_if_same(p, openat(p->dir, p->file, O_RDONLY | O_CLOEXEC)), dir = -1;
+	/* Whoever may write to the directory can put anything there: a FIFO must not make us wait. */
+	int fd = take_if_same(p, openat(p->dir, p->file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)), dir = -1;
 	struct procfs_scan scan;
 	char name[32];
 	pid_t pid;

@@ -36,9 +36,10 @@
 #include "sandbox-net/gate/gate.h"
 #include "sandbox-net/gate/netns.h"
 
-#define STATUS_MAX  4096 /* bytes of a /proc/PID/status */
-#define NESTING_MAX 33	 /* user namespaces; the kernel allows 32 levels */
-#define DANGEROUS   (1ull << CAP_NET_ADMIN | 1ull << CAP_SYS_ADMIN)
+#define STATUS_MAX   4096 /* bytes of a /proc/PID/status */
+#define NESTING_MAX  33	  /* user namespaces; the kernel allows 32 levels */
+#define THREAD_LOOKS 16	  /* at a process whose threads come and go */
+#define DANGEROUS    (1ull << CAP_NET_ADMIN | 1ull << CAP_SYS_ADMIN)
 
 struct vet {
 	const struct target *target;
@@ -103,76 +104,126 @@ static bool is_below(const struct vet *v, int dir)
 	return below;
 }
 
-/* One thread: capabilities and seccomp filters are each thread's own. */
-static void look_at_thread(struct vet *v, pid_t pid, int dir, bool below)
+/* One thread: capabilities and seccomp filters are each thread's own. False when it has ended. */
+static bool look_at_thread(struct vet *v, pid_t pid, int dir, bool below)
 {
 	char status[STATUS_MAX];
 	unsigned long long caps;
 
 	if (!read_status(dir, status))
-		return;
+		return false;
 	caps = field(status, "\nCapPrm:", 16, ~0ull);
 	if (!field(status, "\nNoNewPrivs:", 10, 0))
 		caps |= field(status, "\nCapBnd:", 16, ~0ull);
 	if ((caps & DANGEROUS) && !below && !v->dangerous)
 		v->dangerous = pid;
 	v->unfiltered = v->unfiltered || field(status, "\nSeccomp:", 10, 0) == 0;
+	return true;
 }
 
-static void look_at_process(struct vet *v, pid_t pid, int dir)
+/* Returns true when each thread in the list was still there. Closes `tasks`. */
+static bool look_at_threads(struct vet *v, pid_t pid, int tasks, bool below)
 {
-	const bool below = is_below(v, dir);
-	int tasks = openat(dir, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *list = fdopendir(tasks);
 	struct dirent *entry;
-	DIR *list;
+	bool all = list;
 
-	v->anybody = true;
-	if (v->known && pid == v->target->pid) {
-		if ((v->known->caps & DANGEROUS) && !below && !v->dangerous)
-			v->dangerous = pid;
-		v->unfiltered = v->unfiltered || !v->known->filtered;
-		if (tasks >= 0)
-			close(tasks);
-		return;
-	}
-	list = tasks < 0 ? NULL : fdopendir(tasks);
-	if (!list && tasks >= 0)
+	if (!list)
 		close(tasks);
 	while (list && (entry = readdir(list))) {
 		int task = entry->d_name[0] == '.'
 				   ? -1
 				   : openat(dirfd(list), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-		if (task < 0)
+		if (entry->d_name[0] == '.')
 			continue;
-		look_at_thread(v, pid, task, below);
-		close(task);
+		all = task >= 0 && look_at_thread(v, pid, task, below) && all;
+		if (task >= 0)
+			close(task);
 	}
 	if (list)
 		closedir(list);
+	return all;
 }
 
+/* A thread that has ended may have started another, which is not in the list. What does not settle counts as dangerous. */
+static void look_at_process(struct vet *v, pid_t pid, int dir)
+{
+	const bool below = is_below(v, dir);
+
+	v->anybody = true;
+	if (v->known && pid == v->target->pid) {
+		if ((v->known->caps & DANGEROUS) && !below && !v->dangerous)
+			v->dangerous = pid;
+		v->unfiltered = v->unfiltered || !v->known->filtered;
+		return;
+	}
+	for (int i = 0; i < THREAD_LOOKS; i++) {
+		int tasks = openat(dir, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		/* The process has ended. */
+		if (tasks < 0 || look_at_threads(v, pid, tasks, below))
+			return;
+	}
+	if (!below && !v->dangerous)
+		v->dangerous = pid;
+}
+
+/*
+ * The process with the next number, 0 at the end, -1 for an error. One at a time: of a list, those of a sandbox that forks and ends
+ * all the time would be gone when it is their turn, and their children not in it. Here these are still ahead.
+ */
+static pid_t next_process(int proc)
+{
+	struct dirent64 entry; /* the first of those that fit */
+	ssize_t n;
+
+	while ((n = getdents64(proc, &entry, sizeof(entry))) > 0) {
+		if (lseek(proc, entry.d_off, SEEK_SET) < 0)
+			return -1;
+		if (entry.d_name[0] >= '1' && entry.d_name[0] <= '9')
+			return (pid_t)strtol(entry.d_name, NULL, 10);
+	}
+	return n < 0 ? -1 : 0;
+}
+
+static pid_t look_at_next(struct vet *v, int proc)
+{
+	const pid_t pid = next_process(proc);
+	char name[16];
+	struct stat st;
+	int dir;
+
+	if (pid <= 0)
+		return pid;
+	snprintf(name, sizeof(name), "%d", (int)pid);
+	dir = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return pid;
+	if (fstatat(dir, "ns/net", &st, 0) == 0 && st.st_dev == v->target->dev && st.st_ino == v->target->ino)
+		look_at_process(v, pid, dir);
+	close(dir);
+	return pid;
+}
+
+/* Twice: numbers start again at the lowest when they are used up, behind where the first look was. */
 static int look_at_all(struct vet *v, struct err *err)
 {
-	DIR *proc = opendir("/proc");
-	struct dirent *entry;
-	struct stat st;
+	int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	pid_t pid = proc < 0 ? -1 : 0;
 
-	if (!proc)
-		return err_set_errno(err, errno, "/proc");
-	while ((entry = readdir(proc))) {
-		int dir = entry->d_name[0] < '1' || entry->d_name[0] > '9'
-				  ? -1
-				  : openat(dirfd(proc), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-		if (dir < 0)
-			continue;
-		if (fstatat(dir, "ns/net", &st, 0) == 0 && st.st_dev == v->target->dev && st.st_ino == v->target->ino)
-			look_at_process(v, (pid_t)strtol(entry->d_name, NULL, 10), dir);
-		close(dir);
+	for (int i = 0; i < 2 && pid == 0; i++) {
+		if (lseek(proc, 0, SEEK_SET) < 0)
+			pid = -1;
+		else
+			while ((pid = look_at_next(v, proc)) > 0)
+				continue;
 	}
-	closedir(proc);
-	return 0;
+	if (pid < 0)
+		err_set_errno(err, errno, "/proc");
+	if (proc >= 0)
+		close(proc);
+	return (int)pid;
 }
 
 static void note(struct vet *v, enum attach_note what)

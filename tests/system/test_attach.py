@@ -144,6 +144,31 @@ def test_netns_path(lab):
         ip("del", name)
 
 
+def test_netns_path_that_changes(lab, tmp_path):
+    """Whoever may write to its folder puts a FIFO there: netgate does not wait for somebody to open it."""
+    here, kept = tmp_path / "here", tmp_path / "kept"
+    here.touch(), kept.touch()
+    script = ('unshare --net="$1" true && mount --bind "$1" "$2" && echo ready && read word && umount "$1" && rm "$1" && mkfifo "$1" && '
+              'nsenter --net="$2" ip link del eth0 && echo done && read word')
+    # The mounts are in the lab's own namespace, in which netgate runs as well, and are gone with the shell's.
+    with Gate(lab) as gate, subprocess.Popen(lab.host.command(["sh", "-c", script, "sh", here, kept]), stdin=subprocess.PIPE,
+                                             stdout=subprocess.PIPE) as shell:
+        try:
+            assert shell.stdout.readline() == b"ready\n"
+            done = lab_attach(lab, gate, ["--netns", str(here)])
+            assert done.returncode == 0, done
+            shell.stdin.write(b"go\n")
+            shell.stdin.flush()
+            assert shell.stdout.readline() == b"done\n"
+            # ip(8) may still be in there, or not.
+            assert gate.finish().records[-1]["ended"] in ("sandbox_gone", "link_deleted")
+        finally:
+            shell.stdin.close()
+            shell.wait()
+            lab.on_host(["umount", str(here)])
+            lab.on_host(["umount", str(kept)])
+
+
 def lab_attach(lab, gate, args, user=None):
     return sandbox_net(lab, ["attach", "--job", gate.job, *args], user)
 
@@ -328,6 +353,14 @@ def test_risk_of_a_process_from_outside(lab):
             finally:
                 visitor.kill()
         assert gate.attach(sandbox).returncode == 0
+
+
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_risk_of_one_that_comes_and_goes(lab, restless, kind):
+    """A capable thread or process that ends all the time and goes on as its own child is not missed, at any try."""
+    for _ in range(8):
+        with Sandbox(lab, own_user=False, wrap=[restless, kind]) as sandbox, Gate(lab) as gate:
+            assert "in it has, or can gain, CAP_NET_ADMIN" in refused(lab, gate, sandbox)
 
 
 def test_risk_of_a_user(lab):

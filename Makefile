@@ -226,6 +226,8 @@ deps: ## install the Debian packages that building and testing need and that are
 install: all ## into $(DESTDIR)$(PREFIX), /usr/local by default
 	install -d $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(BUILD)/netgate $(BUILD)/sandbox-net $(DESTDIR)$(PREFIX)/bin
+	install -d $(DESTDIR)$(PREFIX)/lib/cni
+	ln -sf ../../bin/sandbox-net $(DESTDIR)$(PREFIX)/lib/cni/netgate
 	for page in $(wildcard docs/man/*.[1-8]); do \
 		install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} $$page || exit 1; done
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/netgate $(wildcard docs/*.md)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sandbox-net: the launcher. Its subcommands are a table; netgate calls it, people rarely do. */
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "base/version.h"
 #include "sandbox-net/attach/attach.h"
 #include "sandbox-net/caller/options.h"
+#include "sandbox-net/cni/cni.h"
 #include "sandbox-net/guest.h"
 #include "sandbox-net/oci/oci.h"
 #include "sandbox-net/run/report.h"
@@ -42,6 +44,7 @@ static const struct subcommand {
 	{ "detach", detach_main, "take the gate of a sandbox away" },
 	{ "guest", guest_main, "what the guest of a virtual machine must be told" },
 	{ "ls", list_main, "which jobs wait for sandboxes, and what is attached to them" },
+	{ "cni", cni_main, "the CNI plugin, also under the name " CNI_PLUGIN " (a container runtime calls it)" },
 	{ "oci-hook", oci_hook_main, "createRuntime hook of a container: give it a gate, or keep it from starting" },
 	{ "oci-runtime", oci_runtime_main, "an OCI runtime that adds this hook and calls runc" },
 	{ "oci-precreate", oci_precreate_main, "precreate hook of podman's: prepare a container's configuration" },
@@ -61,10 +64,20 @@ static void print_help(FILE *to)
 	fprintf(to, "\n  --help, --version\n\nsandbox-net SUBCOMMAND --help says more.\n");
 }
 
+/* A link to this program in a folder of CNI plugins. */
+static bool is_plugin(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+
+	return strcmp(slash ? slash + 1 : name, CNI_PLUGIN) == 0;
+}
+
 int main(int argc, char **argv)
 {
 	/* Ignored, as a supervisor may have left it, children would vanish without a word. */
 	signal(SIGCHLD, SIG_DFL);
+	if (argc > 0 && is_plugin(argv[0]))
+		return cni_main(argc, argv);
 	if (argc < 2) {
 		print_help(stderr);
 		return RUN_FAILED;

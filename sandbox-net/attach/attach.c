@@ -92,7 +92,7 @@ static int prepare(struct attach *a, struct err *err)
 		return -1;
 	if (vet_sandbox(&a->target, a->plan.tap, o->risks, o->known, &a->notes, err) || target_check(&a->target, err))
 		return err_wrap(err, "%s", a->target.to);
-	for (int i = 0; i < ATTACH_NOTE_COUNT; i++)
+	for (int i = 0; i < ATTACH_NOTE_COUNT && !o->quiet; i++)
 		if (a->notes >> i & 1)
 			fprintf(stderr, "sandbox-net: note: %s\n", attach_note_texts[i]);
 	return 0;
@@ -139,7 +139,7 @@ int attach_sandbox(const struct attach_options *o, struct err *err)
 		close(a.sock);
 	if (rc)
 		undo(&a);
-	else
+	else if (!o->quiet)
 		fprintf(stderr, "sandbox-net: %s is attached to job %s as %s; its name server is %s\n", a.target.to,
 			a.job, a.name, GATE_ADDR4);
 	target_close(&a.target);

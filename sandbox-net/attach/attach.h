@@ -8,7 +8,7 @@ enum { ATTACH_FAILED = 125 };
 struct attach_options;
 struct err;
 
-/* Gives the sandbox that the options name a gate, and says so on stderr. Returns 0; or -1, and nothing is left of it. */
+/* Gives the sandbox that the options name a gate, and says so on stderr unless it is to be quiet. Returns 0; or -1, and nothing is left of it. */
 int attach_sandbox(const struct attach_options *o, struct err *err);
 
 /* sandbox-net attach: gives an existing network namespace a gate. */

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sandbox-net ls: asks each netgate that waits in the directory of sockets. One that a killed netgate left is passed over. */
-#include <dirent.h>
+/* sandbox-net ls. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "base/json.h"
 #include "sandbox-net/attach/attach.h"
-#include "sandbox-net/attach/client.h"
+#include "sandbox-net/attach/jobs.h"
 #include "sandbox-net/attach/options.h"
 
 #define LINE_MAX_BYTES 4096
@@ -50,41 +47,26 @@ static void print(bool json, const char *job, const struct attach_msg *item)
 	fwrite(line, 1, json_end(&j), stdout);
 }
 
-static void list_job(bool json, const char *job)
+struct listing {
+	bool json, begun;
+};
+
+static int show(void *arg, const char *job, const struct attach_msg *item)
 {
-	struct attach_msg msg = { 0 };
-	struct err err = { "" };
-	int sock = client_connect(job, &err);
-	bool any = false;
-	int r = -1;
+	struct listing *l = arg;
 
-	if (sock < 0)
-		return;
-	if (client_send(sock, &msg, ATTACH_LIST, -1, &err) == 0)
-		while ((r = client_wait_item(sock, &msg, &err)) == 1) {
-			print(json, job, &msg);
-			any = true;
-		}
-	if (r == 0 && !any)
-		print(json, job, NULL);
-	close(sock);
-}
-
-/* Names of sockets: JOB.sock. */
-static int is_socket(const struct dirent *entry)
-{
-	const char *dot = strrchr(entry->d_name, '.');
-
-	return dot && strcmp(dot, ".sock") == 0 && dot - entry->d_name <= ATTACH_NAME_MAX;
+	if (!l->json && !l->begun)
+		printf("%-20s  %-20s  %-8s  %-20s  %s\n", "JOB", "SANDBOX", "PID", "SINCE", "ATTACHED TO");
+	l->begun = true;
+	print(l->json, job, item);
+	return 0;
 }
 
 int list_main(int argc, char **argv)
 {
 	static struct attach_options options;
-	struct dirent **entries = NULL;
+	struct listing listing = { 0 };
 	struct err err = { "" };
-	char dir[PATH_MAX];
-	int n;
 
 	if (list_options_parse(argc, argv, &options, &err)) {
 		fprintf(stderr, "sandbox-net: %s\n", err.text);
@@ -94,15 +76,7 @@ int list_main(int argc, char **argv)
 		fputs(list_help, stdout);
 		return 0;
 	}
-	/* No directory: no netgate has ever waited. */
-	n = attach_directory(dir, false, &err) ? 0 : scandir(dir, &entries, is_socket, alphasort);
-	if (!options.json && n > 0)
-		printf("%-20s  %-20s  %-8s  %-20s  %s\n", "JOB", "SANDBOX", "PID", "SINCE", "ATTACHED TO");
-	for (int i = 0; i < n; i++) {
-		*strrchr(entries[i]->d_name, '.') = '\0';
-		list_job(options.json, entries[i]->d_name);
-		free(entries[i]);
-	}
-	free(entries);
+	listing.json = options.json;
+	jobs_visit_all(show, &listing);
 	return 0;
 }

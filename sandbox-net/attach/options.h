@@ -26,6 +26,7 @@ struct attach_options {
 	char *gate[ATTACH_GATE_OPTIONS_MAX + 1]; /* what is netgate's, unseen */
 	size_t n_gate;
 	bool json, help;
+	bool quiet; /* nothing for a person but errors */
 
 	/* Of containers, whose engine knows more about them than can be seen. */
 	const char *to;		       /* what it is, for a person; NULL: made from `what` */

@@ -28,6 +28,13 @@ static int find_netgate(char path[static PATH_MAX], struct err *err)
 	return 0;
 }
 
+int start_possible(struct err *err)
+{
+	char path[PATH_MAX];
+
+	return find_netgate(path, err);
+}
+
 /* Reads what netgate says, up to its end: that of the one that stays has another standard error by then. */
 static void hear(int fd, char said[static START_SAID_MAX])
 {

@@ -15,10 +15,13 @@ def test_install(lab, who):
                    capture_output=True, timeout=600)
     installed = {os.path.relpath(os.path.join(folder, name), root) for folder, _, names in os.walk(root) for name in names}
     assert installed >= {"usr/bin/netgate", "usr/bin/sandbox-net", "usr/share/man/man1/netgate.1",
-                         "usr/share/doc/netgate/policy.md", "usr/share/doc/netgate/records.md"}, installed
+                         "usr/share/doc/netgate/policy.md", "usr/share/doc/netgate/records.md", "usr/lib/cni/netgate"}, installed
     for name in installed:
         mode = os.stat(os.path.join(root, name)).st_mode & 0o7777
-        assert mode == (0o755 if "/bin/" in name else 0o644), (name, oct(mode))
+        assert mode == (0o755 if "/bin/" in name or "/cni/" in name else 0o644), (name, oct(mode))
+    plugin = subprocess.run([os.path.join(root, "usr/lib/cni/netgate")], env={"CNI_COMMAND": "STATUS"}, capture_output=True, text=True,
+                            input='{"cniVersion": "1.1.0"}', timeout=60)
+    assert (plugin.returncode, plugin.stdout) == (0, ""), plugin
     result = lab.netgate(["--allow", "ok.test"], ["curl", "-sS", "https://ok.test/hello"], user=who,
                          program=os.path.join(root, "usr/bin/netgate"))
     assert result.out == "hello from ok.test\n", result

@@ -25,11 +25,13 @@ class Cni:
         self._site, self._path = site, [*path, PATH]
 
     def call(self, command, config, box=None, interface="eth0", args="", container=None, netns=None):
-        """`command`: ADD, CHECK, DEL, VERSION. For a Box; or, with `container` and `netns`, for anything that has these."""
+        """`command`: ADD, CHECK, DEL; VERSION, GC, STATUS. For a Box; or, with `container` and `netns`, for anything that has these."""
         program = next(path for path in (os.path.join(folder, config["type"]) for folder in self._path) if os.path.exists(path))
         env = {"CNI_COMMAND": command, "CNI_PATH": ":".join(self._path)}
-        if command != "VERSION":
-            env |= {"CNI_CONTAINERID": container or box.id, "CNI_NETNS": netns or box.netns, "CNI_IFNAME": interface}
+        if command not in ("VERSION", "GC", "STATUS"):
+            env |= {"CNI_CONTAINERID": container or box.id, "CNI_IFNAME": interface}
+            if netns or box:
+                env["CNI_NETNS"] = netns or box.netns
         if args:
             env["CNI_ARGS"] = args
         done = self._site.run([program], env=env, input=json.dumps(config))

@@ -33,8 +33,8 @@ uint64_t config_capabilities(const json_t *process);
 const char *config_env(const json_t *config, const char *name);
 
 /*
- * Refuses AF_VSOCK, io_uring and the key calls to the container, whatever its profile says: they lead past every network
- * namespace, past seccomp itself, and to a resolver of the host's. Returns 0 or -1.
+ * Refuses AF_VSOCK, io_uring, the key calls and socketcall(2) to the container, whatever its profile says: they lead past every network
+ * namespace, past seccomp itself, to a resolver of the host's, and past what a filter sees. Returns 0 or -1.
  */
 int config_forbid_calls(json_t *config, struct err *err);
 

@@ -29,6 +29,7 @@
 #include "rules/match.h"
 
 struct audit;
+struct event_base;
 struct limits;
 struct policy;
 
@@ -67,6 +68,7 @@ struct audit_config {
 	const char *sandbox;	     /* the name of an attached sandbox; NULL: a command is run. Borrowed likewise */
 	const struct policy *policy; /* for rule labels; borrowed, outlives the audit */
 	const struct limits *limits; /* the job's, for the start record; borrowed likewise */
+	struct event_base *base;     /* for the sums of denials (denials.h); NULL: they are recorded at the end only */
 };
 
 /*
@@ -119,10 +121,17 @@ struct audit_decision {
 	const char *method, *path; /* not NUL-terminated */
 	size_t method_len, path_len;
 	const char *qtype; /* DNS: "A", "AAAA", … or "TYPE65" */
+	bool own;	   /* audit_only_counts() said no: a record of its own */
 };
 
-/* A verdict. When an allow can't be recorded it must not take effect. */
+/* A verdict. When an allow can't be recorded it must not take effect. In a flood a denial may be counted only (denials.h). */
 int audit_decision(struct audit *a, const struct audit_decision *d);
+
+/*
+ * For a denial that costs nothing when nobody is to be told of it: true when it
+ * was counted, and that is all. Else it is to be recorded, with `own`.
+ */
+bool audit_only_counts(struct audit *a, const struct audit_decision *d);
 
 /*
  * One address that was tried, or a lookup that failed (`peer` then

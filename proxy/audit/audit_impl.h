@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inside of an audit log, for the files that make it up: audit.c (what a
- * record is and how it gets into the file), records.c (the types of records), summary.c and verbose.c.
+ * record is and how it gets into the file), records.c (the types of records), denials.c, summary.c and verbose.c.
  */
 #ifndef PROXY_AUDIT_AUDIT_IMPL_H
 #define PROXY_AUDIT_AUDIT_IMPL_H
@@ -13,6 +13,7 @@
 #include "proxy/audit/chain.h"
 #include "proxy/audit/log_file.h"
 
+struct denials;
 struct tally;
 
 /* Bytes of input shown of each string that has no bound of its own; docs/records.md states them. */
@@ -59,6 +60,7 @@ struct audit {
 	uint64_t verbose_skipped; /* lines that a stopped terminal did not take */
 	struct audit_totals totals;
 	struct tally *tally;
+	struct denials *denials;
 	struct utsname uts; /* read before the process is isolated */
 	uid_t uid;
 	enum resource_holder holder[RESOURCE_COUNT];
@@ -80,13 +82,15 @@ int record_write(struct audit *a, struct record *r);
 /* The host that a decision is about: the one to dial, or for a denial the most specific one seen; NULL when none was. */
 const struct name *decision_host(const struct audit_decision *d, enum name_from *from);
 
+/* Writes a decision record; with `count` it stands for so many denials of a kind. Returns 0 or -errno, as record_write(). */
+int record_decision(struct audit *a, const struct audit_decision *d, uint64_t count);
+
 /* The words of records. */
 const char *door_word(enum door door);
 const char *close_end_word(enum close_end end);
-const char *drop_noun(enum reason reason); /* what the count of a drop record counts, for a person */
 
 /* The --verbose line of each kind of record; nothing when verbose_fd is -1. */
-void verbose_decision(struct audit *a, const struct audit_decision *d);
+void verbose_decision(struct audit *a, const struct audit_decision *d, uint64_t count);
 void verbose_dial(struct audit *a, const struct name *host, const struct endpoint *peer, enum reason reason,
 		  const char *detail);
 void verbose_close(struct audit *a, const struct audit_close *c);

@@ -20,6 +20,7 @@ struct audit;
 	X(TOO_MANY, "too_many") \
 	X(TIMEOUT, "timeout") \
 	X(BUSY, "busy") \
+	X(FLOOD, "flood") \
 	X(UNAVAILABLE, "unavailable")
 /* clang-format on */
 

@@ -4,6 +4,7 @@
  * summary and the --verbose line. docs/records.md describes each member.
  */
 #include <assert.h>
+#include <errno.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include "base/clock.h"
 #include "base/version.h"
 #include "proxy/audit/audit_impl.h"
+#include "proxy/audit/denials.h"
 #include "rules/policy.h"
 
 const char *door_word(enum door door)
@@ -35,11 +37,6 @@ const char *close_end_word(enum close_end end)
 
 	static_assert(sizeof(words) / sizeof(words[0]) == CLOSE_END_COUNT, "a word for each end");
 	return words[end];
-}
-
-const char *drop_noun(enum reason reason)
-{
-	return reason == REASON_LIMIT_CONNECTIONS || reason == REASON_LIMIT_RATE ? "connection" : "packet";
 }
 
 /* A string member of at most RECORD_WORD_MAX bytes; nothing for NULL and "". */
@@ -211,7 +208,7 @@ static void count_decision(struct audit_totals *t, const struct audit_decision *
 	}
 }
 
-int audit_decision(struct audit *a, const struct audit_decision *d)
+int record_decision(struct audit *a, const struct audit_decision *d, uint64_t count)
 {
 	struct record r;
 	int ret;
@@ -226,14 +223,36 @@ int audit_decision(struct audit *a, const struct audit_decision *d)
 	put_names(&r.json, d);
 	put_seen(&r.json, d);
 	put_verdict(&r.json, a->policy, d->verdict);
+	if (count)
+		json_u64(&r.json, "count", count);
 	ret = record_write(a, &r);
-
 	/* An allow that is not on record will not be one; a denial is one all the same. */
+	if (!ret || !d->verdict->allow)
+		verbose_decision(a, d, count);
+	return ret;
+}
+
+bool audit_only_counts(struct audit *a, const struct audit_decision *d)
+{
+	if (denials_take(a->denials, d))
+		return false;
+	count_decision(&a->totals, d);
+	summary_decision(a, d);
+	return true;
+}
+
+int audit_decision(struct audit *a, const struct audit_decision *d)
+{
+	int ret;
+
+	/* While the log can't be written, it can't be said that this one will be in it. */
+	if (!d->verdict->allow && !d->own && audit_only_counts(a, d))
+		return a->lost ? -EIO : 0;
+	ret = record_decision(a, d, 0);
 	if (ret && d->verdict->allow)
 		return ret;
 	count_decision(&a->totals, d);
 	summary_decision(a, d);
-	verbose_decision(a, d);
 	return ret;
 }
 
@@ -323,6 +342,7 @@ int audit_end(struct audit *a, const struct audit_end *e)
 	char head[CHAIN_HEX];
 	struct record r;
 
+	denials_flush(a->denials, true);
 	record_begin(a, &r, "end");
 	if (e->wait_status != -1 && WIFEXITED(e->wait_status))
 		json_u64(&r.json, "exit", (uint64_t)WEXITSTATUS(e->wait_status));

@@ -31,9 +31,6 @@ static const char *without_destination(enum reason reason)
 		return "(frames other than IP)";
 	case REASON_DNS_OVERFLOW:
 		return "(unanswered DNS queries)";
-	case REASON_LIMIT_CONNECTIONS:
-	case REASON_LIMIT_RATE:
-		return "(further connections)";
 	default:
 		return "(further packets)";
 	}
@@ -78,7 +75,7 @@ static const char *count_noun(const struct tally_entry *e)
 	case TALLY_DENIED_NAME:
 		return "lookup";
 	case TALLY_DROPPED:
-		return drop_noun(e->reason);
+		return "packet";
 	case TALLY_DIAL:
 	case TALLY_WOULD:
 	case TALLY_DENIED:

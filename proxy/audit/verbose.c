@@ -89,7 +89,7 @@ static void put_target(struct line *l, const struct audit_decision *d)
 	else if (d->raw_name)
 		put(l, " \"%s\" at %s", show_bytes(raw, d->raw_name, d->raw_name_len, RAW_SHOWN),
 		    endpoint_format(&d->dst, dst));
-	else
+	else if (d->dst.addr.family != ADDR_NONE)
 		put(l, " %s", endpoint_format(&d->dst, dst));
 }
 
@@ -107,7 +107,7 @@ static void put_rule(struct line *l, const struct policy *policy, const struct v
 		put(l, ")");
 }
 
-void verbose_decision(struct audit *a, const struct audit_decision *d)
+void verbose_decision(struct audit *a, const struct audit_decision *d, uint64_t count)
 {
 	const struct verdict *v = d->verdict;
 	struct line l = { .len = 0 };
@@ -127,6 +127,8 @@ void verbose_decision(struct audit *a, const struct audit_decision *d)
 	if (v->would != REASON_NONE)
 		put(&l, " (would be %s)", reason_word(v->would));
 	put_rule(&l, a->policy, v);
+	if (count)
+		put(&l, ", %" PRIu64 " more", count);
 	print(a, &l);
 }
 
@@ -186,7 +188,7 @@ void verbose_drop(struct audit *a, const struct audit_drop *d)
 		put(&l, " %s", addr_format(&dst.addr, text));
 	if (!d->proto || strcmp(d->proto, reason_word(d->reason)) != 0)
 		put(&l, " %s", reason_word(d->reason));
-	put(&l, ", %" PRIu64 " %s%s", d->count, drop_noun(d->reason), d->count == 1 ? "" : "s");
+	put(&l, ", %" PRIu64 " packet%s", d->count, d->count == 1 ? "" : "s");
 	print(a, &l);
 }
 

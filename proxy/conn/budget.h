@@ -9,18 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/bucket.h"
 #include "rules/limits.h"
 #include "rules/reason.h"
 
 #define BUDGET_UNLIMITED UINT64_MAX
 #define BUDGET_IDLE_S	 3600 /* how long nothing may move on a connection, unless the policy says otherwise */
-
-/* A token bucket: full at first, `rate` tokens a second, and never more than `burst` of them. */
-struct bucket {
-	uint64_t rate, burst;
-	uint64_t credit; /* millionths of a token */
-	uint64_t at_us;	 /* when credit was last given */
-};
 
 struct budget {
 	uint64_t upload;	 /* bytes that may still be sent upstream */
@@ -28,12 +22,6 @@ struct budget {
 	struct bucket rate;	 /* of new connections; rate 0: any */
 	uint64_t idle_us;
 };
-
-/* A full bucket. */
-struct bucket bucket_full(uint64_t rate, uint64_t burst, uint64_t now_us);
-
-/* Takes one token. False when there is none; then nothing changes. `now_us` never goes back. */
-bool bucket_take(struct bucket *b, uint64_t now_us);
 
 /*
  * The whole budget. `open_max`: as many connections as descriptors allow,

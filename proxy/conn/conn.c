@@ -16,7 +16,6 @@
 #include "proxy/conn/charge.h"
 #include "proxy/conn/cut.h"
 #include "proxy/conn/front.h"
-#include "proxy/conn/refusals.h"
 #include "proxy/conn/retry.h"
 #include "proxy/dns/dns_map.h"
 #include "proxy/dns/dns_server.h"
@@ -346,40 +345,53 @@ static enum step first_look(struct conn *c)
 	return STEP_AGAIN;
 }
 
-/* No memory for a connection: a denial, and it is on record like any other. */
-static void turn_away(struct conn_env *env, int fd, uint64_t id, const struct endpoint *src, const struct endpoint *dst)
+/* One that is refused before anything is read from it: reset, and on record. In a flood that costs a counter and close(2). */
+static void refuse(struct conn_env *env, int fd, const struct endpoint *src, const struct endpoint *dst,
+		   enum reason reason)
 {
-	const struct request request = { .proto = PROTO_ANY, .port = dst->port, .dst = dst->addr };
-	const struct verdict verdict = { .allow = false, .reason = REASON_INTERNAL_ERROR };
-	const struct audit_decision rec = {
-		.conn = id, .door = DOOR_TRANSPARENT, .src = *src, .dst = *dst, .request = &request, .verdict = &verdict
+	const struct name *name = dns_map_name(env->map, &dst->addr);
+	const struct request request = {
+		.proto = PROTO_ANY, .port = dst->port, .names = { [NAME_FROM_DNS] = name }, .dst = dst->addr
+	};
+	const struct verdict verdict = { .reason = reason, .host = name, .name_from = NAME_FROM_DNS };
+	struct audit_decision rec = {
+		.door = DOOR_TRANSPARENT, .src = *src, .dst = *dst, .request = &request, .verdict = &verdict
 	};
 
+	if (audit_only_counts(env->audit, &rec)) {
+		close(fd); /* a reset: SO_LINGER {1,0} */
+		return;
+	}
+	rec.own = true;
+	rec.conn = env->next_id++;
+	env->witness.opened(env->witness.arg, rec.conn, src, dst);
 	(void)audit_decision(env->audit, &rec);
-	close(fd);
+	env->witness.ended(env->witness.arg, rec.conn, fd);
 }
 
 void conn_accept(struct conn_env *env, int fd, const struct endpoint *src, const struct endpoint *dst)
 {
-	enum reason over = budget_admit(&env->budget, dst->port != 53, clock_mono_us());
+	const bool dns = dst->port == 53;
+	enum reason over = budget_admit(&env->budget, !dns, clock_mono_us());
 	const int on = 1;
-	struct conn *c;
+	struct conn *c = NULL;
 	uint64_t id;
 
+	if (over == REASON_NONE && !dns) {
+		c = calloc(1, sizeof(*c));
+		if (!c) {
+			budget_closed(&env->budget);
+			over = REASON_INTERNAL_ERROR;
+		}
+	}
 	if (over != REASON_NONE) {
-		refusals_add(env->refusals, fd, src, dst, over);
+		refuse(env, fd, src, dst, over);
 		return;
 	}
 	id = env->next_id++;
 	env->witness.opened(env->witness.arg, id, src, dst);
-	if (dst->port == 53) {
+	if (dns) {
 		dns_server_tcp(env->dns, fd, id, src, dst);
-		return;
-	}
-	c = calloc(1, sizeof(*c));
-	if (!c) {
-		budget_closed(&env->budget);
-		turn_away(env, fd, id, src, dst);
 		return;
 	}
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
@@ -435,5 +447,4 @@ void conn_end_all(struct conn_env *env)
 		conn_free(c);
 	}
 	cut_all(env);
-	refusals_flush(env->refusals);
 }

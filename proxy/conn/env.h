@@ -21,7 +21,6 @@ struct http1_head;
 struct listener;
 struct pipe_pool;
 struct policy;
-struct refusals;
 
 /* Who is told of each connection, so that it can be found out which process made it. */
 struct conn_witness {
@@ -44,7 +43,6 @@ struct conn_env {
 	struct http1_head *head; /* used only within one step */
 	struct budget budget;
 	struct budget *rule_budgets; /* of the rules with limits, as the policy numbers them */
-	struct refusals *refusals;
 	LIST_HEAD(conn_list, conn) conns;
 	LIST_HEAD(cut_list, cut) cuts;
 	uint64_t next_id; /* of connections, from 1 */

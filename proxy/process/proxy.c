@@ -36,7 +36,6 @@
 #include "proxy/conn/charge.h"
 #include "proxy/conn/env.h"
 #include "proxy/conn/pipe_pool.h"
-#include "proxy/conn/refusals.h"
 #include "proxy/dns/dns_map.h"
 #include "proxy/dns/dns_server.h"
 #include "proxy/guest/guest.h"
@@ -383,6 +382,7 @@ static int set_up(struct proxy *p, struct err *err)
 		.sandbox = p->config->sandbox,
 		.policy = p->config->policy,
 		.limits = p->config->limits,
+		.base = p->base,
 	};
 	struct event_config *cfg = event_config_new();
 
@@ -435,15 +435,14 @@ static int make_doors(struct proxy *p)
 	env->gate6 = p->layout.gate6;
 	LIST_INIT(&env->conns);
 	LIST_INIT(&env->cuts);
-	env->refusals = refusals_new(env);
 	if (p->map && charge_init(env) < 0)
 		return -1;
 	p->listener = listener_new(env, p->gate[HANDOFF_TCP4], p->gate[HANDOFF_TCP6]);
 	p->probe = probe_new(p->base, p->gate[HANDOFF_UDP4], p->gate[HANDOFF_UDP6], p->nonce);
 	p->handoff_ev = event_new(p->base, p->handoff_fd, EV_READ | EV_PERSIST, on_handoff, p);
 	p->monitor_ev = event_new(p->base, p->config->monitor_fd, EV_READ | EV_PERSIST, on_monitor, p);
-	if (!p->map || !p->attribution || !env->pool || !env->refusals || !env->scratch || !env->head || !p->listener ||
-	    !p->probe || !p->handoff_ev || !p->monitor_ev || event_add(p->handoff_ev, NULL) < 0 ||
+	if (!p->map || !p->attribution || !env->pool || !env->scratch || !env->head || !p->listener || !p->probe ||
+	    !p->handoff_ev || !p->monitor_ev || event_add(p->handoff_ev, NULL) < 0 ||
 	    event_add(p->monitor_ev, NULL) < 0)
 		return -1;
 	listener_probe(p->listener, p->nonce);
@@ -474,7 +473,6 @@ static void tear_down(struct proxy *p)
 		dns_map_free(p->map);
 	if (p->audit)
 		audit_free(p->audit);
-	refusals_free(p->env.refusals);
 	pipe_pool_free(p->env.pool);
 	free(p->env.rule_budgets);
 	free(p->env.scratch);

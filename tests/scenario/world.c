@@ -18,7 +18,6 @@
 #include "proxy/conn/charge.h"
 #include "proxy/conn/conn.h"
 #include "proxy/conn/pipe_pool.h"
-#include "proxy/conn/refusals.h"
 #include "proxy/dns/dns_map.h"
 #include "proxy/dns/dns_server.h"
 #include "proxy/upstream/dial.h"
@@ -249,7 +248,6 @@ void world_begin(const struct policy *policy)
 	LIST_INIT(&env->cuts);
 	if (charge_init(env) < 0)
 		fail("out of memory");
-	env->refusals = must(refusals_new(env));
 	world.tcp4 = net_listen();
 	world.tcp6 = net_listen();
 	world.listener = must(listener_new(env, world.tcp4, world.tcp6));
@@ -326,7 +324,6 @@ void world_end(void)
 	ledger_finish();
 	(void)audit_end(world.audit, &end);
 	listener_free(world.listener);
-	refusals_free(world.env.refusals);
 	dns_map_free(world.env.map);
 	pipe_pool_free(world.env.pool);
 	guard_free(world.dialer.guard);

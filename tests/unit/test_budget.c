@@ -2,7 +2,7 @@
 /*
  * A job's budget, with a clock that the test turns.
  *
- * links: proxy/conn/budget.c
+ * links: proxy/conn/budget.c base/bucket.c
  */
 #include "proxy/conn/budget.h"
 

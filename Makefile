@@ -36,7 +36,9 @@ SANDBOX_LIBS := -lmnl -lnftables -lseccomp -lcap -ljansson
 TEST_LIBS    := -lcmocka $(NETGATE_LIBS) $(SANDBOX_LIBS)
 
 BASE_SRC    := $(wildcard base/*.c)
-NETGATE_SRC := $(BASE_SRC) $(wildcard rules/*.c) $(wildcard proxy/*/*.c)
+# A kernel program is compiled by clang for the kernel's machine, and is part of netgate as it is.
+BPF_SRC     := $(wildcard proxy/*/*.bpf.c)
+NETGATE_SRC := $(BASE_SRC) $(wildcard rules/*.c) $(filter-out $(BPF_SRC),$(wildcard proxy/*/*.c))
 SANDBOX_SRC := $(BASE_SRC) $(wildcard sandbox-net/*.c sandbox-net/*/*.c)
 UNIT_SRC    := $(wildcard tests/unit/test_*.c)
 FUZZ_SRC    := $(wildcard tests/fuzz/fuzz_*.c)
@@ -51,7 +53,7 @@ Q := $(if $(filter 1,$(V)),,@)
 all: $(BUILD)/netgate $(BUILD)/sandbox-net ## build/netgate and build/sandbox-net (the default)
 	@:
 
-$(BUILD)/netgate: $(call objects,obj,$(NETGATE_SRC))
+$(BUILD)/netgate: $(call objects,obj,$(NETGATE_SRC)) $(patsubst %.bpf.c,$(BUILD)/obj/%_object.o,$(BPF_SRC))
 	@echo "  LD      $@"
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ $(NETGATE_LIBS)
 
@@ -73,6 +75,21 @@ $(BUILD)/obj/%.o: %.c | $(BUILD)/headers
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+
+# NAME.bpf.c: its object, and one for netgate that has it as bytes, NAME_object.
+$(BUILD)/bpf/%.bpf.o: %.bpf.c
+	@mkdir -p $(@D)
+	@command -v $(CLANG) >/dev/null || { echo "netgate: $(CLANG) is missing, the compiler of the kernel program $<:" \
+		"run \`make deps\` first (Debian package names: .ci/deps/build)" >&2; exit 1; }
+	@echo "  BPF     $<"
+	$(Q)$(CLANG) -std=gnu11 -O2 -g -target bpf -mcpu=v3 -Wall -Wextra $(WERROR) -I. -MMD -MP -c -o $@ $<
+
+$(BUILD)/obj/%_object.o: $(BUILD)/bpf/%.bpf.o
+	@mkdir -p $(@D)
+	$(Q)echo '__asm__(".pushsection .rodata; .balign 8; .globl $(*F)_object, $(*F)_object_len; $(*F)_object: .incbin \"$<\";' \
+		'.balign 8; $(*F)_object_len: .quad . - $(*F)_object; .popsection");' | $(CC) $(CFLAGS_ALL) -x c -c -o $@ -
+
+.SECONDARY: $(BPF_SRC:%.c=$(BUILD)/bpf/%.o)
 
 # The same sources under AddressSanitizer and UndefinedBehaviorSanitizer, for unit tests.
 SAN := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -240,4 +257,4 @@ clean: ## remove build/
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile tests/lint/*.mk | expand -t 16
 
--include $(shell find $(BUILD)/obj $(BUILD)/san $(BUILD)/fuzz $(BUILD)/cov -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD)/obj $(BUILD)/bpf $(BUILD)/san $(BUILD)/fuzz $(BUILD)/cov -name '*.d' 2>/dev/null)

@@ -25,6 +25,7 @@
 
 #include "base/fds.h"
 #include "proxy/process/sockdiag.h"
+#include "proxy/process/trace.h"
 
 #define FINDER_NAME  "netgate-finder" /* at most 15 bytes: what ps shows */
 #define FINDER_LINK  "eth0"	      /* the sandbox's link, to which a socket may be bound */
@@ -40,6 +41,7 @@ struct finder {
 	pid_t init;
 	uint32_t ifindex, seq;
 	struct procfs_memory memory;
+	const struct trace_ring *trace; /* NULL: none can be had */
 };
 
 /* ---- isolation ---- */
@@ -86,6 +88,12 @@ static bool has_capabilities(int n)
 	return all;
 }
 
+static void look_at_link(struct finder *f, bool privileged)
+{
+	f->ifindex = if_nametoindex(FINDER_LINK);
+	f->trace = privileged && f->ifindex ? trace_start(f->ifindex) : NULL;
+}
+
 /* Enters S. Where it has the capabilities already it stays in its own user namespace, and *privileged is set. */
 static bool enter(struct finder *f, const struct finder_sandbox *s, bool *privileged)
 {
@@ -95,7 +103,7 @@ static bool enter(struct finder *f, const struct finder_sandbox *s, bool *privil
 	close(s->user);
 	close(s->net);
 	f->diag_fd = sockdiag_open();
-	f->ifindex = if_nametoindex(FINDER_LINK);
+	look_at_link(f, *privileged);
 	return f->diag_fd >= 0;
 }
 
@@ -130,7 +138,7 @@ static bool settle_beside(struct finder *f, const struct place *given, bool *pri
 	f->home = ok ? open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC) : -1;
 	ok = f->home >= 0 && setns(net, CLONE_NEWNET) == 0;
 	if (ok) {
-		f->ifindex = if_nametoindex(FINDER_LINK);
+		look_at_link(f, *privileged);
 		go_home(f);
 	}
 	if (net >= 0)
@@ -257,7 +265,8 @@ static int find_process(struct finder *f, uint32_t inode, struct procfs_process 
 	return procfs_find_socket(f->proc_fd, f->init, inode, &f->memory, out);
 }
 
-static enum finder_result find(struct finder *f, const struct finder_request *req, struct procfs_process *out)
+/* A process that has the connection now. */
+static enum finder_result find_holder(struct finder *f, const struct finder_request *req, struct procfs_process *out)
 {
 	const struct sockdiag_query q = {
 		.protocol = req->protocol, .local = req->src, .remote = req->dst, .ifindex = f->ifindex, .seq = ++f->seq
@@ -280,6 +289,16 @@ static enum finder_result find(struct finder *f, const struct finder_request *re
 	default:
 		return FINDER_GONE;
 	}
+}
+
+/* That one; or who made it, where nobody has it any more, or is just ending and has forgotten what it runs. */
+static enum finder_result find(struct finder *f, const struct finder_request *req, struct procfs_process *out)
+{
+	enum finder_result result = find_holder(f, req, out);
+
+	if (result == FINDER_FOUND && out->exe_len > 0 && out->args_kept > 0)
+		return result;
+	return trace_find(f->trace, req, out) ? FINDER_FOUND : result;
 }
 
 static void serve(struct finder *f)

@@ -12,6 +12,8 @@
  *             An attached S must end without its leave. So it lives in an empty network namespace of its own, and for
  *             each look-up goes to S and comes back with a socket, which is closed after one question; for
  *             this it keeps a third capability, and the calls setns(2) and socket(2) in this one form.
+ *             With root's capabilities it puts a kernel program on S's link meanwhile (trace.h), which names processes that
+ *             are gone; from there on that is memory to be read.
  *   give up   root of the file system at /proc; as root another uid (nobody); no capability but the two that
  *             let it look into other processes' entries there
  *             should:  read /proc/PID of the sandbox's processes

@@ -104,6 +104,17 @@ class Running:
             if stream:
                 stream.close()
 
+    def filtered(self, name):
+        """The process of this name, once its system call filter is in force: the last step of its isolation. Else None."""
+        for pid, its in self.processes().items():
+            try:
+                with open(f"/proc/{pid}/status") as status:
+                    if its == name and "Seccomp:\t2\n" in status.read():
+                        return pid
+            except FileNotFoundError:
+                pass
+        return None
+
     def processes(self):
         """The processes of this run that are alive, {pid: name}: all those that were started with its mark in the environment."""
         needle = f"{MARK}={self.mark}\0".encode()

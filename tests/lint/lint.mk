@@ -33,7 +33,7 @@ lint-cppcheck:
 		--library=tests/lint/cppcheck.cfg --suppressions-list=tests/lint/cppcheck.suppress $(LINT_DIRS)
 
 # One file a run, so that they run side by side, and only those that changed or include what did.
-LINT_TIDY := $(LINT_SRC:%.c=$(BUILD)/tidy/%.ok)
+LINT_TIDY := $(patsubst %.c,$(BUILD)/tidy/%.ok,$(filter-out $(BPF_SRC),$(LINT_SRC)))
 lint-tidy: $(LINT_TIDY)
 $(LINT_TIDY): $(BUILD)/tidy/%.ok: %.c .clang-tidy tests/.clang-tidy
 	@mkdir -p $(@D)

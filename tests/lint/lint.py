@@ -25,6 +25,8 @@ import re
 import sys
 
 SPDX = "SPDX-License-Identifier: Apache-2.0"
+# Some of what a kernel program calls, the kernel has for programs under its own licence only.
+SPDX_KERNEL = SPDX + " OR GPL-2.0-only"
 FUNCTION_MAX = 60
 FILE_MAX = 500
 
@@ -217,10 +219,11 @@ def check_documented(text, code):
             yield first, f"{name}() has no comment: directly before it, beside it, or before its group"
 
 
-def check_top(text):
+def check_top(path, text):
     lines = text.split("\n")
-    if lines[0] != f"/* {SPDX} */":
-        yield 1, f"the first line must be /* {SPDX} */"
+    spdx = SPDX_KERNEL if path.endswith(".bpf.c") else SPDX
+    if lines[0] != f"/* {spdx} */":
+        yield 1, f"the first line must be /* {spdx} */"
     elif len(lines) < 2 or not lines[1].startswith("/*"):
         yield 2, "a comment that says what the file is must follow the licence line"
 
@@ -270,7 +273,7 @@ def check_file(path, text, layers, root):
             yield 1, f"# {SPDX} is missing at the top"
         return
     code = blank(text)
-    yield from check_top(text)
+    yield from check_top(path, text)
     yield from check_layers(path, text, layers, root)
     yield from check_banned(path, code)
     yield from check_size(text, code)

@@ -172,6 +172,13 @@ def test_top_of_a_file(tree, text, message):
     assert found[0].startswith(message)
 
 
+def test_licence_of_a_kernel_program(tree):
+    """It must be usable under the kernel's licence, and nothing else has that one."""
+    both = TOP.replace("Apache-2.0", "Apache-2.0 OR GPL-2.0-only")
+    found = tree({"base/a.bpf.c": both, "base/b.bpf.c": TOP, "base/c.c": both})
+    assert [line.split(" must")[0] for line in found] == ["base/b.bpf.c:1: the first line", "base/c.c:1: the first line"]
+
+
 def test_python_licence(tree):
     assert tree({"tests/a.py": "import os\n"}) == [
         "tests/a.py:1: # SPDX-License-Identifier: Apache-2.0 is missing at the top"]

@@ -98,6 +98,23 @@ def test_which_process(lab, who):
         assert record["cmdline"][:2] == ["/usr/bin/python3", "-c"]
 
 
+def test_which_process_is_gone(lab):
+    """The process that made the attempt is gone when it is looked for."""
+    python = os.path.realpath("/usr/bin/python3")
+    with attached(lab) as box:
+        wait_for(lambda: box.gate.running.filtered("netgate-finder"), "the finder")
+        finder = box.gate.running.filtered("netgate-finder")
+        for n in range(1, 20):
+            os.kill(finder, signal.SIGSTOP)
+            (shown,) = box.python("show(pid=os.getpid(), end=ending(sys.argv[1], 9))", v4("web"))
+            os.kill(finder, signal.SIGCONT)
+            wait_for(lambda: len(box.records("process")) == n, "the record")
+            record = box.records("process")[-1]
+            if record.get("unknown") != "timeout":  # no answer in two seconds: the machine is busy
+                break
+    assert (record.get("host_pid"), record.get("exe"), record.get("uid")) == (shown["pid"], python, 0), record
+
+
 def test_first_process_is_gone(lab, who):
     """The sandbox lives on with another process, and is found through that one."""
     with attached(lab, ["ok.test"], user=who) as box:

@@ -22,7 +22,7 @@ FINDER_CAPABILITIES = 1 << 19 | 1 << 2  # SYS_PTRACE, DAC_READ_SEARCH
 
 def roles(running):
     """{role: pid} of a job whose finder is there."""
-    wait_for(lambda: "netgate-finder" in running.processes().values(), "the finder")
+    wait_for(lambda: running.filtered("netgate-finder"), "the finder")
     found = {}
     for pid, name in running.processes().items():
         if pid == running.process.pid:

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The process records: who in the sandbox made an attempt, or that nobody knows."""
 
+import ctypes
+import json
 import os
 import signal
+import struct
 import subprocess
 import textwrap
 import time
@@ -13,6 +16,7 @@ from lab import v4, v6, wait_for
 
 PYTHON = os.path.realpath("/usr/bin/python3")
 FINDER = "netgate-finder"
+BPF = {"x86_64": 321, "aarch64": 280}[os.uname().machine]  # the system call
 
 
 BARE = """
@@ -253,10 +257,9 @@ def test_finder_is_isolated(lab, who):
     """It has the sandbox's network, /proc as its root, a system call filter, and no capability but two; as root, it is another user."""
     with lab.start([], lab.script("show(ready=True)\nsys.stdin.read()"), stdin=subprocess.PIPE, user=who) as running:
         running.next()
-        wait_for(lambda: finder(running), "the finder")
+        wait_for(lambda: running.filtered(FINDER), "the finder")
         pid = finder(running)
         status = lambda: dict(line.rstrip("\n").split(":\t", 1) for line in open(f"/proc/{pid}/status") if ":\t" in line)
-        wait_for(lambda: status()["Seccomp"] == "2", "its filter")
         values = status()
         two = f"{1 << 19 | 1 << 2:016x}"
         assert (values["CapEff"], values["CapPrm"], values["CapInh"]) == (two, two, "0" * 16)
@@ -311,3 +314,226 @@ def test_root_without_the_capabilities(lab):
                         wrap=["setpriv", "--bounding-set", "-sys_ptrace,-dac_read_search"])
     (record,) = result.of("process")
     assert record.get("exe") == PYTHON, result
+
+
+# ---- processes that are gone: for root, a kernel program names them ----
+
+GONE = """
+    def gone(attempt):
+        # A process whose parent is gone makes an attempt, and is gone as well; returns its pid.
+        read, write = os.pipe()
+        if (child := os.fork()) == 0:
+            if os.fork() == 0:
+                os.write(write, struct.pack("i", os.getpid()))
+                attempt()
+            os._exit(0)
+        os.waitpid(child, 0)
+        os.close(write)
+        with open(read, "rb") as ended:
+            return struct.unpack("i", ended.read())[0]
+
+    def connect(address, to=9, port=0):
+        sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(("", port))
+        sock.setblocking(False)
+        sock.connect_ex((address, to))
+
+    def query():
+        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        sock.sendto(bytes.fromhex("123401000001000000000000") + b"\\3bad\\4test\\0\\0\\1\\0\\1", ("10.200.0.1", 53))
+"""
+
+
+def without_bpf():
+    """Words that take the system call bpf(2) from what they run: as on a machine that lacks what it needs."""
+    return [PYTHON, "-c", textwrap.dedent(f"""
+        import ctypes, os, struct, sys
+        steps = b"".join(struct.pack("HBBI", *step) for step in
+                         [(0x20, 0, 0, 0), (0x15, 0, 1, {BPF}), (6, 0, 0, 0x50000 | 1), (6, 0, 0, 0x7fff0000)])
+        buffer = ctypes.create_string_buffer(steps)
+        program = struct.pack("HxxxxxxQ", 4, ctypes.addressof(buffer))
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, program, 0, 0):
+            sys.exit("no filter: " + os.strerror(ctypes.get_errno()))
+        os.execvp(sys.argv[1], sys.argv[1:])
+    """)]
+
+
+class Gone:
+    """A command that makes attempts when it is told to, by processes that are gone at once.
+
+    `text` has a function attempts() that makes them, and returns what self.attempts() does.
+    """
+
+    def __init__(self, lab, text, *args, **kwargs):
+        script = textwrap.dedent(text) + textwrap.dedent(GONE) + textwrap.dedent("""
+            show(ready=True)
+            for line in sys.stdin:
+                show(pids=attempts())
+        """)
+        self.running = lab.start([], lab.script(script, *args), stdin=subprocess.PIPE, **kwargs)
+
+    def __enter__(self):
+        self.running.next()
+        wait_for(lambda: self.running.filtered(FINDER), "the finder")
+        return self
+
+    def __exit__(self, *_):
+        self.running.kill()
+
+    def attempts(self, blind=True):
+        """Has them made. Returns what the script's returned, and their records: of a time when no answer came too late.
+
+        `blind`: the finder sleeps meanwhile, so that all of them are gone when it looks.
+        """
+        for _ in range(20):
+            before = len(self.running.records)
+            pid = finder(self.running)
+            if blind:
+                os.kill(pid, signal.SIGSTOP)
+            try:
+                pids = self.running.ask("go")["pids"]
+            finally:
+                os.kill(pid, signal.SIGCONT)
+            seen = lambda: [r for r in self.running.records[before:] if r["type"] == "process"]
+            wait_for(lambda: sum(r.get("count", 1) for r in seen()) >= len(pids), "the records")
+            records = seen()
+            if not [r for r in records if r.get("unknown") == "timeout"]:
+                return pids, records
+        raise AssertionError("the machine is too busy for answers in two seconds")
+
+
+def test_gone_are_named(lab):
+    """A hundred processes that connect and exit at once: all are named, each with its own number."""
+    with Gone(lab, """
+        def attempts():
+            return [gone(lambda: connect(sys.argv[1 + port % 2], port=port)) for port in range(20000, 20100)]
+    """, v4("web"), v6("web")) as job:
+        pids, records = job.attempts(blind=False)
+    owners = dict(zip(range(20000, 20100), pids))
+    assert len(records) == 100
+    for record in records:
+        port = int(record["src"].rpartition(":")[2])
+        assert (record.get("pid"), record.get("exe"), record.get("uid")) == (owners[port], PYTHON, 0), record
+        assert record["cmdline"][:2] == ["/usr/bin/python3", "-c"], record
+
+
+@pytest.mark.parametrize("attempt", ["connect(sys.argv[1])", "connect(sys.argv[2])", "query()"])
+def test_gone_before_anybody_looked(lab, attempt):
+    with Gone(lab, f"""
+        def attempts():
+            return [gone(lambda: {attempt}) for _ in range(10)]
+    """, v4("web"), v6("web")) as job:
+        pids, records = job.attempts()
+    assert [r.get("pid") for r in records] == pids, records
+    assert {(r["exe"], r["uid"], r["cmdline"][1]) for r in records} == {(PYTHON, 0, "-c")}, records
+
+
+def test_gone_without_privilege(lab, who):
+    """An ordinary user has no kernel program, and neither has root without bpf(2): nobody is named who can't be looked at."""
+    with Gone(lab, """
+        def attempts():
+            return [gone(lambda: connect(sys.argv[1])) for _ in range(10)]
+    """, v4("web"), user=who, wrap=() if who else without_bpf()) as job:
+        _, records = job.attempts()
+    assert [r.get("unknown") for r in records] == ["gone"] * 10, records
+
+
+HOSTILE = """if True:
+    import ctypes, os, socket, sys
+    if len(sys.argv) > 3:
+        os.unlink(os.fsencode(sys.argv[3]))
+    ctypes.CDLL(None).prctl(15, b"sshd", 0, 0, 0)
+    sock = socket.socket()
+    sock.setblocking(False)
+    os.write(int(sys.argv[2]), os.getpid().to_bytes(4, "little"))
+    sock.connect_ex((sys.argv[1], 9))
+    os._exit(0)
+"""
+
+
+def test_gone_and_hostile(lab):
+    """What a process says of itself is in its arguments only; program and number are the kernel's. As /proc has them."""
+    with Gone(lab, """
+        import shutil
+        name = b"/tmp/dir\\n\\"}/a\\x1b[2J\\xff"
+        os.mkdir(os.path.dirname(name))
+
+        def run(program, *more):
+            read, write = os.pipe()
+            os.set_inheritable(write, True)
+            if os.fork() == 0:
+                words = [b"/usr/sbin/\\x1bsshd", b"-c", sys.argv[2].encode(), sys.argv[1].encode(), str(write).encode(), *more]
+                os.execv(program, words)
+            os.close(write)
+            os.wait()
+            with open(read, "rb") as ended:
+                return int.from_bytes(ended.read(), "little")
+
+        def attempts():
+            shutil.copy(b"/usr/bin/python3", name)
+            memory = os.memfd_create("evil", 0)
+            with open("/usr/bin/python3", "rb") as program:
+                while os.sendfile(memory, program.fileno(), None, 1 << 30):
+                    pass
+            return [run(name), run(name, name), run(f"/proc/self/fd/{memory}")]
+    """, v4("web"), HOSTILE) as job:
+        pids, records = job.attempts()
+    path = '/tmp/dir\\x0a"}/a\\x1b[2J\\xff'
+    assert [r.get("pid") for r in records] == pids, records
+    assert [r.get("exe") for r in records] == [path, path + " (deleted)", "/memfd:evil (deleted)"], records
+    assert {r["cmdline"][0] for r in records} == {"/usr/sbin/\\x1bsshd"}
+
+
+def test_gone_in_a_flood(lab):
+    """More attempts than are remembered: the first are forgotten, and nobody else is named for them."""
+    with Gone(lab, """
+        def attempts():
+            pids = [gone(lambda: connect(sys.argv[1])) for _ in range(10)]
+            sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            sock.connect(("10.200.0.1", 53))
+            for _ in range(300):
+                sock.send(b"no query")
+            return pids
+    """, v4("web")) as job:
+        _, records = job.attempts()
+    attempts = [r for r in records if "conn" in r]
+    assert [r.get("unknown") for r in attempts] == ["gone"] * 10, records
+
+
+def test_gone_from_two_sandboxes(lab):
+    """With the same addresses and ports at the same time: neither is mistaken for the other."""
+    text = """
+        word = {!r}
+        def attempts():
+            return [gone(lambda: connect(sys.argv[1], port=port)) for port in range(20000, 20010)]
+    """
+    seen = {}
+    with Gone(lab, text.format("one"), v4("web")) as one, Gone(lab, text.format("two"), v4("web")) as two:
+        for job, word in ((one, "one"), (two, "two"), (one, "one")):
+            pids, records = job.attempts()
+            assert [r.get("pid") for r in records] == pids, records
+            assert all(f"word = '{word}'" in r["cmdline"][2] for r in records), records
+            seen[word] = [r["src"] for r in records]
+    assert seen["one"] == seen["two"]
+
+
+def kernel_program_exists(number):
+    """Whether there is a BPF program with this id (BPF_PROG_GET_FD_BY_ID)."""
+    attr = ctypes.create_string_buffer(struct.pack("III", number, 0, 0))
+    fd = ctypes.CDLL(None).syscall(BPF, 13, attr, 12)
+    if fd >= 0:
+        os.close(fd)
+    return fd >= 0
+
+
+def test_kernel_program_goes_with_the_sandbox(lab):
+    """It hangs on the sandbox's link and is gone with it."""
+    with Gone(lab, "attempts = list") as job:
+        command = [p for p, name in job.running.processes().items() if name == "python3"][0]
+        done = subprocess.run(["nsenter", f"--net=/proc/{command}/ns/net", "tc", "-j", "filter", "show", "dev", "eth0", "egress"],
+                              capture_output=True, text=True, check=True)
+        (number,) = [f["options"]["prog"]["id"] for f in json.loads(done.stdout) if "prog" in f.get("options", {})]
+        assert kernel_program_exists(number)
+    wait_for(lambda: not kernel_program_exists(number), "the end of the kernel program")

@@ -3,7 +3,7 @@
 # Benchmarks: programs that print what they measured. None is part of the
 # tests, since a shared machine's times fail nobody's change.
 #
-# make bench          start, relay and connections, on the lab's internet (root or sudo); see bench/README.md
+# make bench          installs netgate's peers and measures all of them, on the lab's internet (root or sudo); see bench/README.md
 # make bench-policy   builds build/bench/policy_bench: load time, memory and lookup of policies up to a million names
 
 POLICY_BENCH_SRC := bench/policy_bench.c $(BASE_SRC) $(filter-out rules/explain.c rules/hint.c,$(wildcard rules/*.c))
@@ -21,14 +21,17 @@ BENCH_HELPERS := $(BUILD)/bench/spawn $(BUILD)/bench/server $(BUILD)/bench/clien
 
 $(BUILD)/bench/spawn: $(call objects,obj,bench/spawn.c)
 $(BUILD)/bench/server: $(call objects,obj,bench/server.c)
-$(BUILD)/bench/client: $(call objects,obj,bench/client.c bench/hello.c)
+$(BUILD)/bench/client: $(call objects,obj,$(addprefix bench/,client.c crowd.c datagrams.c hello.c net.c))
 $(BENCH_HELPERS):
 	@mkdir -p $(@D)
 	@echo "  LD      $@"
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^
 
-# One after the other: they would disturb each other.
+BENCH_SECONDS ?= 780
+BENCH ?=
+
 .PHONY: bench
-bench: all $(BENCH_HELPERS) ## measures start, relay and connections (root or sudo)
-	$(Q)for b in start relay connections; do \
-		$(SUDO) env BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) bench/$$b.py || exit 1; done
+bench: ## netgate measured beside what people would pick instead, on this machine (root or sudo); BENCH_SECONDS=130 for a first impression
+	@.ci/install .ci/deps/build .ci/deps/demo .ci/deps/bench
+	@$(MAKE) --no-print-directory all $(BENCH_HELPERS)
+	@$(SUDO) env BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) bench/run.py --seconds $(BENCH_SECONDS) $(BENCH)

@@ -1,60 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What runs in the sandbox (or, for comparison, in a namespace that is routed):
+ * What runs in the sandbox, or behind a peer, or in a namespace that is routed:
  *
- *   client ADDRESS
+ *   client ADDRESS [PROXY_PORT]
  *
+ * With PROXY_PORT, ADDRESS is that of a proxy that is asked to CONNECT, else that of the server or of what stands in for it.
  * Takes orders from its standard input, a line each, and answers each with a line of JSON:
  *
  *   get|put PORT BYTES              one transfer, raw: see server.c
  *   http-get|http-put HOST BYTES    one transfer as the body of a request to port 80
- *   hellos HOST COUNT AT_ONCE       connections to port 443: a ClientHello there, a byte back, close
- *   hold HOST COUNT AT_ONCE         the same without the close
+ *   tls-get|tls-put HOST BYTES      one transfer behind a ClientHello to port 443
+ *   hellos HOST MS AT_ONCE          connections to port 443: a ClientHello there, a byte back, close
+ *   requests HOST MS AT_ONCE        requests to port 80, on connections that stay
+ *   hold HOST COUNT AT_ONCE         connections as of `hellos` that stay open
+ *   stall HOST COUNT AT_ONCE        the same, and each has asked for STALLED bytes that it does not read
+ *   release - 0                     the connections that stayed open are closed
+ *   dns HOST MS AT_ONCE SERVER      questions to a name server
+ *   flood ADDRESS MS PORT           datagrams
  *
  * Ends with its standard input.
  */
 #include <arpa/inet.h>
-#include <errno.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "bench/crowd.h"
+#include "bench/datagrams.h"
 #include "bench/hello.h"
+#include "bench/net.h"
 
-#define PIECE	   (128 * 1024) /* bytes of one send() or recv() */
-#define WAIT_MS	   20000	/* nothing happened for so long: give up */
-#define EVENTS_MAX 256
-#define TEXT_MAX   512
+#define PIECE	(128 * 1024) /* bytes of one send() or recv() */
+#define STALLED (256 * 1024)
+#define WAIT_S	5 /* a transfer that stands still for so long has failed */
 
-static struct in_addr server;
+static struct way way;
 static uint8_t piece[PIECE];
-
-static int64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
-static int start_connect(uint16_t port, int flags)
-{
-	const struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = server };
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
-
-	if (fd >= 0 && connect(fd, (const struct sockaddr *)&sin, sizeof(sin)) && errno != EINPROGRESS) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
 
 /* ---- transfers ---- */
 
@@ -93,139 +77,112 @@ static bool take_head(int fd)
 			return false;
 		head[++n] = '\0';
 		if (n >= 4 && memcmp(head + n - 4, "\r\n\r\n", 4) == 0)
-			return strncmp(head, "HTTP/1.1 200 ", 13) == 0;
+			return strncmp(head, "HTTP/1.", 7) == 0 && strncmp(head + 8, " 200 ", 5) == 0;
 	}
 	return false;
 }
 
-static bool request(int fd, bool put, const char *host, uint64_t bytes)
+static bool send_text(int fd, const char *text, size_t n)
 {
-	char text[TEXT_MAX];
-
-	if (!host)
-		snprintf(text, sizeof(text), "%s %llu\n", put ? "put" : "get", (unsigned long long)bytes);
-	else if (put)
-		snprintf(text, sizeof(text), "PUT /%llu HTTP/1.1\r\nHost: %s\r\nContent-Length: %llu\r\n\r\n",
-			 (unsigned long long)bytes, host, (unsigned long long)bytes);
-	else
-		snprintf(text, sizeof(text), "GET /%llu HTTP/1.1\r\nHost: %s\r\n\r\n", (unsigned long long)bytes, host);
-	return send(fd, text, strlen(text), MSG_NOSIGNAL) == (ssize_t)strlen(text);
+	return send(fd, text, n, MSG_NOSIGNAL) == (ssize_t)n;
 }
 
-/* `host`: as HTTP; NULL: raw. An upload ends when the server says that it has everything. */
-static void transfer(bool put, uint16_t port, const char *host, uint64_t bytes)
+/* Everything up to the first byte of the transfer itself. */
+static bool begin_tls(int fd, const char *host)
 {
-	int64_t start = now_ns();
-	int fd = start_connect(port, 0);
-	bool ok = fd >= 0 && request(fd, put, host, bytes);
+	uint8_t hello[HELLO_MAX];
+	char text[TEXT_MAX];
 
-	if (ok && put)
-		ok = send_bytes(fd, bytes) && (host ? take_head(fd) : take_bytes(fd, 1));
-	else if (ok)
-		ok = (!host || take_head(fd)) && take_bytes(fd, bytes);
+	if (way.proxy && !(send_text(fd, text, connect_text(host, 443, text)) && take_head(fd)))
+		return false;
+	return send_text(fd, (const char *)hello, hello_make(host, hello)) && take_bytes(fd, 1);
+}
+
+struct transfer {
+	enum { RAW, HTTP, TLS } as;
+	bool put;
+	const char *where; /* a port or a host */
+	uint64_t bytes;
+};
+
+/* An upload ends when the server says that it has everything. */
+static bool transfer(int fd, const struct transfer *t)
+{
+	char text[TEXT_MAX];
+	size_t n;
+
+	if (t->as == TLS && !begin_tls(fd, t->where))
+		return false;
+	if (t->as == HTTP)
+		n = request_text(&way, t->where, t->put, t->bytes, text);
+	else
+		n = (size_t)snprintf(text, sizeof(text), "%s %llu\n", t->put ? "put" : "get",
+				     (unsigned long long)t->bytes);
+	if (!send_text(fd, text, n))
+		return false;
+	if (t->put)
+		return send_bytes(fd, t->bytes) && (t->as == HTTP ? take_head(fd) : take_bytes(fd, 1));
+	return (t->as != HTTP || take_head(fd)) && take_bytes(fd, t->bytes);
+}
+
+static void run_transfer(const char *order, const char *where, uint64_t bytes)
+{
+	const struct transfer t = { .as = strncmp(order, "http-", 5) == 0  ? HTTP
+					  : strncmp(order, "tls-", 4) == 0 ? TLS
+									   : RAW,
+				    .put = strcmp(order + strlen(order) - 3, "put") == 0,
+				    .where = where,
+				    .bytes = bytes };
+	uint16_t port = t.as == HTTP ? 80 : t.as == TLS ? 443 : (uint16_t)strtoul(where, NULL, 10);
+	const struct timeval wait = { .tv_sec = WAIT_S };
+	int64_t start = now_ns();
+	int fd = start_connect(&way, port, 0);
+	bool ok = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) == 0 &&
+		  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait)) == 0 && transfer(fd, &t);
+
 	printf("{\"ok\":%s,\"ns\":%lld}\n", ok ? "true" : "false", (long long)(now_ns() - start));
 	if (fd >= 0)
 		close(fd);
 }
 
-/* ---- many connections ---- */
-
-struct slot {
-	int fd;
-	bool asked; /* the hello is sent */
-};
-
-struct crowd {
-	int loop;
-	bool keep;
-	uint8_t hello[HELLO_MAX];
-	size_t n_hello;
-	unsigned long to_start, open, done, failed;
-};
-
-static void open_one(struct crowd *c, struct slot *s)
-{
-	struct epoll_event ev = { .events = EPOLLOUT, .data.ptr = s };
-
-	while (c->to_start > 0) {
-		c->to_start--;
-		*s = (struct slot){ .fd = start_connect(443, SOCK_NONBLOCK) };
-		if (s->fd >= 0 && epoll_ctl(c->loop, EPOLL_CTL_ADD, s->fd, &ev) == 0) {
-			c->open++;
-			return;
-		}
-		c->failed++;
-	}
-}
-
-static void close_one(struct crowd *c, struct slot *s, bool good)
-{
-	if (good)
-		c->done++;
-	else
-		c->failed++;
-	c->open--;
-	if (!good || !c->keep)
-		close(s->fd);
-	else
-		epoll_ctl(c->loop, EPOLL_CTL_DEL, s->fd, NULL);
-	open_one(c, s);
-}
-
-static void step(struct crowd *c, struct slot *s)
-{
-	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = s };
-	char byte;
-
-	if (s->asked) {
-		close_one(c, s, recv(s->fd, &byte, 1, 0) == 1 && byte == '.');
-		return;
-	}
-	s->asked = send(s->fd, c->hello, c->n_hello, MSG_NOSIGNAL) == (ssize_t)c->n_hello;
-	if (!s->asked || epoll_ctl(c->loop, EPOLL_CTL_MOD, s->fd, &ev))
-		close_one(c, s, false);
-}
-
-static void connections(const char *host, unsigned long count, unsigned long at_once, bool keep)
-{
-	struct crowd c = { .loop = epoll_create1(EPOLL_CLOEXEC), .keep = keep, .to_start = count };
-	struct slot *slots = calloc(at_once, sizeof(*slots));
-	struct epoll_event events[EVENTS_MAX];
-	int64_t start;
-	int n = 1;
-
-	c.n_hello = hello_make(host, c.hello);
-	start = now_ns();
-	for (unsigned long i = 0; slots && i < at_once; i++)
-		open_one(&c, &slots[i]);
-	while (c.open > 0 && n > 0) {
-		n = epoll_wait(c.loop, events, EVENTS_MAX, WAIT_MS);
-		for (int i = 0; i < n; i++)
-			step(&c, events[i].data.ptr);
-	}
-	printf("{\"ok\":%s,\"ns\":%lld,\"done\":%lu}\n", c.done == count ? "true" : "false",
-	       (long long)(now_ns() - start), c.done);
-	close(c.loop);
-	free(slots);
-}
-
 /* ---- orders ---- */
+
+static void run_crowd(const char *order, const char *host, unsigned long long amount, unsigned long at_once)
+{
+	bool stay = strcmp(order, "hold") == 0 || strcmp(order, "stall") == 0;
+	const struct crowd_job job = { .way = &way,
+				       .host = host,
+				       .http = strcmp(order, "requests") == 0,
+				       .at_once = at_once,
+				       .count = stay ? (unsigned long)amount : 0,
+				       .unread = strcmp(order, "stall") == 0 ? STALLED : 0,
+				       .ns = (int64_t)amount * 1000000 };
+
+	crowd_run(&job);
+}
 
 static void obey(const char *line)
 {
-	char order[16], where[128];
-	unsigned long long amount;
+	char order[16], where[128], to[INET_ADDRSTRLEN] = "";
 	unsigned long at_once = 0;
-	int n = sscanf(line, "%15s %127s %llu %lu", order, where, &amount, &at_once);
+	unsigned long long amount;
+	struct in_addr address;
+	int n = sscanf(line, "%15s %127s %llu %lu %15s", order, where, &amount, &at_once, to);
 
-	if (n == 3 && strncmp(order, "http-", 5) == 0)
-		transfer(strcmp(order, "http-put") == 0, 80, where, amount);
-	else if (n == 3)
-		transfer(strcmp(order, "put") == 0, (uint16_t)strtoul(where, NULL, 10), NULL, amount);
-	else if (n == 4 && at_once > 0)
-		connections(where, (unsigned long)amount, at_once, strcmp(order, "hold") == 0);
-	else
+	if (n == 3 && strcmp(order, "release") == 0) {
+		close_range(STDERR_FILENO + 1, ~0u, 0);
+		puts("{\"ok\":true,\"ns\":0}");
+	} else if (n == 3) {
+		run_transfer(order, where, amount);
+	} else if (n == 4 && at_once > 0 && strcmp(order, "flood") == 0 && inet_pton(AF_INET, where, &address) == 1) {
+		flood_run(address, (uint16_t)at_once, (int64_t)amount * 1000000);
+	} else if (n == 5 && at_once > 0 && inet_pton(AF_INET, to, &address) == 1) {
+		dns_run(address, where, (int64_t)amount * 1000000, at_once);
+	} else if (n == 4 && at_once > 0) {
+		run_crowd(order, where, amount, at_once);
+	} else {
 		puts("{\"ok\":false,\"ns\":0}");
+	}
 	fflush(stdout);
 }
 
@@ -234,10 +191,11 @@ int main(int argc, char **argv)
 	char line[256];
 	struct rlimit limit;
 
-	if (argc != 2 || inet_pton(AF_INET, argv[1], &server) != 1) {
-		fputs("usage: client ADDRESS\n", stderr);
+	if (argc < 2 || argc > 3 || inet_pton(AF_INET, argv[1], &way.address) != 1) {
+		fputs("usage: client ADDRESS [PROXY_PORT]\n", stderr);
 		return 2;
 	}
+	way.proxy = argc == 3 ? (uint16_t)strtoul(argv[2], NULL, 10) : 0;
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);

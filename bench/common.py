@@ -5,10 +5,12 @@ import contextlib
 import itertools
 import json
 import os
+import resource
 import shutil
 import statistics
 import subprocess
 import sys
+import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(TOP, "tests"))
@@ -20,8 +22,8 @@ from lab.ns import NetNS  # noqa: E402
 HOST = "bench.test"
 SERVER = "203.0.114.99"
 RAW_PORT = 9000
-# The routed client's link, beside those of the lab's hosts.
-ROUTED_NET, ROUTED_HERE, ROUTED_HOST = "203.0.114.8/30", "203.0.114.10", "203.0.114.9"
+PLACES_NET = "203.0.115"  # of the links between clients and gates
+DESCRIPTORS = 65536  # as many as a process may have, if it may have so many
 
 
 # ---- figures ----
@@ -39,38 +41,49 @@ def figure(values, digits=1):
     return f"{middle:.{digits}f} ({low:.{digits}f}–{high:.{digits}f})"
 
 
-def table(title, heads, rows):
-    """Prints Markdown; the first column is text, the others are figures."""
-    print(f"\n### {title}\n")
+def markdown(title, heads, rows):
+    """A table; the first column is text, the others are figures."""
+    lines = [f"### {title}", ""]
     for row in (heads, ["---"] + ["--:"] * (len(heads) - 1), *rows):
-        print("| " + " | ".join(str(cell) for cell in row) + " |")
-    sys.stdout.flush()
+        lines.append("| " + " | ".join(str(cell) for cell in row) + " |")
+    return "\n".join(lines) + "\n"
 
 
-def about(lab):
+TABLES = []  # all that table() printed: (title, heads, rows)
+
+
+def table(title, heads, rows):
+    """Prints it, and keeps it for the run's page."""
+    TABLES.append((title, heads, rows))
+    print("\n" + markdown(title, heads, rows), end="", flush=True)
+
+
+def machine(build):
     """What the figures depend on."""
     with open("/proc/loadavg") as load, open("/proc/sys/net/ipv4/tcp_congestion_control") as control:
         others, control = load.read().split()[0], control.read().strip()
-    version = subprocess.run([os.path.join(lab.build, "netgate"), "--version"], capture_output=True, text=True,
-                             check=True, timeout=60).stdout.strip()
-    print(f"{version}, Linux {os.uname().release}, {len(os.sched_getaffinity(0))} CPUs, load {others} before the start, "
-          f"{control}; median (and quartiles) of the rounds")
+    with open("/proc/cpuinfo") as cpus:
+        model = next((line.partition(":")[2].strip() for line in cpus if line.startswith("model name")), os.uname().machine)
+    version = subprocess.run([os.path.join(build, "netgate"), "--version"], capture_output=True, text=True, check=True,
+                             timeout=60).stdout.strip()
+    return {"netgate": version, "kernel": os.uname().release, "cpu": model, "cpus": len(os.sched_getaffinity(0)),
+            "load": float(others), "congestion_control": control}
+
+
+def about(build):
+    """Prints that."""
+    it = machine(build)
+    print(f"{it['netgate']}, Linux {it['kernel']}, {it['cpus']} CPUs, load {it['load']} before the start, "
+          f"{it['congestion_control']}; median (and quartiles) of the rounds")
 
 
 # ---- processes ----
 
 def cpu_ns(pid):
-    """Nanoseconds on a CPU, the work of the network stack that it was interrupted for included."""
-    with open(f"/proc/{pid}/schedstat") as stat:
-        return int(stat.read().split()[0])
-
-
-def user_share(pid):
-    """Of its CPU time, the part that was its own code's."""
-    with open(f"/proc/{pid}/stat") as stat:
-        fields = stat.read().rpartition(")")[2].split()
-    user, system = int(fields[11]), int(fields[12])
-    return user / max(1, user + system)
+    """Nanoseconds on a CPU of all its threads, also those that ended, with the work of the network stack that they were interrupted for."""
+    with contextlib.suppress(OSError):
+        return time.clock_gettime_ns((~pid << 3) | 2)  # CPUCLOCK_SCHED of another process: clock_getcpuclockid(3)
+    return 0
 
 
 def memory_kb(pid):
@@ -79,14 +92,35 @@ def memory_kb(pid):
         return {line.split(":")[0]: int(line.split()[1]) for line in lines if line.endswith(" kB\n")}
 
 
-def children(pid):
-    with open(f"/proc/{pid}/task/{pid}/children") as text:
-        return [int(child) for child in text.read().split()]
+def memory_kernel_kb():
+    """KB that the kernel holds for the buffers of all TCP sockets on this machine."""
+    with open("/proc/net/sockstat") as lines:
+        words = next(line.split() for line in lines if line.startswith("TCP:"))
+    return int(words[words.index("mem") + 1]) * resource.getpagesize() // 1024
 
 
 def name(pid):
     with open(f"/proc/{pid}/comm") as text:
         return text.read().strip()
+
+
+def family(pid):
+    """The process and its descendants."""
+    found = [pid]
+    for parent in found:
+        with contextlib.suppress(OSError):
+            for task in os.listdir(f"/proc/{parent}/task"):
+                with open(f"/proc/{parent}/task/{task}/children") as text:
+                    found += [int(child) for child in text.read().split()]
+    return found
+
+
+class OrderFailed(Exception):
+    """What was ordered did not work. `answer`: what the client says of it, or None when it is gone."""
+
+    def __init__(self, order, answer=None):
+        super().__init__(f"{order or 'start'}: {answer or 'the client ended'}")
+        self.answer = answer
 
 
 class Client:
@@ -97,46 +131,101 @@ class Client:
         self.tell(None)
 
     def tell(self, order):
-        """Its answer; raises when what was ordered did not work."""
+        """Its answer; raises OrderFailed when what was ordered did not work."""
         if order:
             self._process.stdin.write(order.encode() + b"\n")
             self._process.stdin.flush()
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError(f"the client ended at: {order or 'its start'}")
+            raise OrderFailed(order)
         answer = json.loads(line)
         if not answer["ok"]:
-            raise RuntimeError(f"{order}: did not work: {answer}")
+            raise OrderFailed(order, answer)
         return answer
 
     def close(self):
         self._process.stdin.close()
-        self._process.wait(timeout=30)
+        self._process.wait(timeout=60)
+        self._process.stdout.close()
+
+
+class Place:
+    """A client's namespace and a gate that it is routed through: client – veth – gate – veth – internet.
+
+    The gate is a host of the lab's, one for each peer, so that no peer's rules are another's.
+    """
+
+    def __init__(self, bench, label, number):
+        self.bench, self.lab, self.label = bench, bench.lab, label
+        self._closers = contextlib.ExitStack()
+        with self._closers as closers:
+            self.host = self.lab.add_host(f"b{number}")
+            closers.callback(self.host.close)
+            self.inside = NetNS()
+            closers.callback(self.inside.close)
+            self.address, self.client_address = (f"{PLACES_NET}.{4 * number + end}" for end in (1, 2))
+            self.host.net.ip(f"link add cl0 type veth peer name eth0 netns {self.inside.path}",
+                             f"addr add {self.address}/30 dev cl0", "link set cl0 up")
+            self.inside.ip(f"addr add {self.client_address}/30 dev eth0", "link set eth0 up",
+                           f"route add default via {self.address}")
+            self.lab.inet.ip(f"route add {self.client_address}/32 via 203.0.114.{self.host.number + 2}")
+            tune(self.host.net, forward=True)
+            tune(self.inside)
+            self.folder = os.path.join(self.lab.folder, f"peer{number}")
+            os.mkdir(self.folder)
+            os.chmod(self.folder, 0o777)
+            self._closers = closers.pop_all()
+
+    def client(self, *args, net=None):
+        """A Client with these arguments in the client's namespace, or in `net`."""
+        return Client(subprocess.Popen((net or self.inside).command(self.bench.helper("client"), *args),
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+
+    def close(self):
+        self._closers.close()
+
+
+def tune(net, forward=False):
+    """More ports than the default, used again as soon as TCP allows: a round makes thousands of connections."""
+    values = {"ipv4/ip_local_port_range": "1024 65535", "ipv4/tcp_tw_reuse": "1", "core/somaxconn": "8192"}
+    if forward:
+        values["ipv4/ip_forward"] = "1"
+    net.run("sh", "-c", " && ".join(f"echo {value} >/proc/sys/net/{key}" for key, value in values.items()))
 
 
 class Bench:
-    """The lab with a server in C, whose name is HOST, and a client's namespace that is routed to it through the host."""
+    """The lab with a server in C, whose name is HOST, and places for what is measured."""
 
     def __init__(self):
         self._stack = contextlib.ExitStack()
+        self._numbers = itertools.count()
 
     def __enter__(self):
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        most = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, DESCRIPTORS)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
         with self._stack:
             self.lab = self._stack.enter_context(Lab())
-            self.helpers = os.path.join(self.lab.build, "bench")
-            about(self.lab)
+            about(self.lab.build)
+            tune(self.lab.inet)
             self._start_server()
-            self._route()
-            self._keep = self._stack.pop_all()
+            self._stack = self._stack.pop_all()
         return self
 
     def __exit__(self, *_):
-        self._keep.close()
+        self._stack.close()
+
+    def helper(self, program):
+        """A C helper, where everybody can read it."""
+        path = os.path.join(self.lab.programs(), program)
+        if not os.path.exists(path):
+            shutil.copy(os.path.join(self.lab.build, "bench", program), path)
+        return path
 
     def _start_server(self):
         self.lab.inet.ip(f"addr add {SERVER}/32 dev lo")
         server = subprocess.Popen(
-            self.lab.inet.command(os.path.join(self.helpers, "server"), SERVER, "80", "443", str(RAW_PORT)),
+            self.lab.inet.command(self.helper("server"), SERVER, "80", "443", str(RAW_PORT)),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._stack.callback(server.wait)
         self._stack.callback(server.stdin.close)
@@ -144,44 +233,7 @@ class Bench:
             raise RuntimeError("the server did not start")
         server.stdout.close()
 
-    def _route(self):
-        self.routed = NetNS()
-        self._stack.callback(self.routed.close)
-        host = self.lab.host.net
-        host.ip(f"link add routed type veth peer name eth0 netns {self.routed.path}",
-                f"addr add {ROUTED_HOST}/30 dev routed", "link set routed up")
-        self.routed.ip(f"addr add {ROUTED_HERE}/30 dev eth0", "link set eth0 up",
-                       f"route add default via {ROUTED_HOST}")
-        self.lab.inet.ip(f"route add {ROUTED_NET} via 203.0.114.2")
-        host.run("sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward")
-
-    def routed_client(self):
-        """A Client without netgate."""
-        process = subprocess.Popen(self.routed.command(os.path.join(self.helpers, "client"), SERVER),
-                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        client = Client(process)
-        self._keep.callback(client.close)
-        return client
-
-    @contextlib.contextmanager
-    def sandboxed(self, *args, user=None):
-        """A Client in a sandbox whose name server is bench's, and the proxy's pid."""
-        workspace = self.lab.workspace(user)
-        shutil.copy(os.path.join(self.helpers, "client"), workspace)
-        script = f'set -- $(getent ahostsv4 {HOST}) && exec ./client "$1"'
-        with self.lab.start(["-q", "--resolver", SERVER, *args], ["sh", "-c", script], user=user, workspace=workspace,
-                            stdin=subprocess.PIPE, stderr=None) as running:
-            client = Client(running.process)
-            proxies = [child for child in children(running.process.pid) if name(child) == "netgate"]
-            if len(proxies) != 1:
-                raise RuntimeError(f"{len(proxies)} children of netgate are called so; one is the proxy")
-            yield client, proxies[0]
-            client.close()
-
-
-def interleaved(rounds, *ways):
-    """Calls every way in each round, each round in another order."""
-    orders = itertools.cycle(itertools.permutations(ways))
-    for _ in range(rounds):
-        for way in next(orders):
-            way()
+    def place(self, label):
+        place = Place(self, label, next(self._numbers))
+        self._stack.callback(place.close)
+        return place

@@ -164,7 +164,7 @@ static bool begin(struct source *s)
 	if (s->http && get) {
 		snprintf(text, sizeof(text), "HTTP/1.1 200 OK\r\nContent-Length: %llu\r\n\r\n",
 			 (unsigned long long)s->left);
-		reply(s, text);
+		(void)!send(s->fd, text, strlen(text), MSG_NOSIGNAL | (s->left > 0 ? MSG_MORE : 0));
 	}
 	if (get)
 		wait_for(s, EPOLLOUT);

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long it takes until a command has run: netgate against other ways to start one, and where the time goes."""
 
-import argparse
 import json
 import os
 import re
@@ -9,7 +8,7 @@ import shutil
 import statistics
 import subprocess
 
-from common import about, figure, table
+from common import figure, table
 from lab import Lab
 
 TRUE = "/usr/bin/true"
@@ -147,28 +146,20 @@ def phases(lab, mounts, rounds):
           ["milestone", "ms from exec", "ms since the line above"], rows)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=60)
-    parser.add_argument("--traces", type=int, default=15)
-    options = parser.parse_args()
+def run(rounds, traces):
+    """Prints the tables, of so many rounds of each user and so many runs under strace."""
     made = not os.path.isdir("/run/netns")
     os.makedirs("/run/netns", exist_ok=True)
     try:
         with Lab() as lab:
-            about(lab)
             shutil.copy(os.path.join(lab.build, "bench", "spawn"), lab.programs())
             # "ip netns" keeps its names here: on a tmpfs that nobody else sees.
             mounts = lab.host.mounts(tmpfs={"/run/netns": "1m"})
             on_host(lab, ["ip", "netns", "add", "bench"], None, mounts)
-            compare(lab, None, mounts, options.rounds)
-            compare(lab, lab.user, mounts, options.rounds)
+            compare(lab, None, mounts, rounds)
+            compare(lab, lab.user, mounts, rounds)
             if shutil.which("strace"):
-                phases(lab, mounts, options.traces)
+                phases(lab, mounts, traces)
     finally:
         if made:
             os.rmdir("/run/netns")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All measurements, one after the other, in about the time that is given; a JSON file, a page and a plot of them in bench/results."""
+
+import argparse
+import json
+import os
+import time
+
+import common
+import compare
+import report
+import start
+
+FULL_SECONDS, QUICK_SECONDS = 780, 130
+# Of the time: what each part gets.
+SHARES = {"compare": 0.55, "memory": 0.25, "drops": 0.02, "start": 0.08, "growth": 0.1}
+ROUNDS, QUICK_ROUNDS = 9, 3
+QUICK_BELOW = 400  # seconds
+STARTS_A_SECOND = 3  # a round of every way to start something, and traces of some
+
+
+def describe(classes):
+    return {kind.title: {"note": kind.note, "version": kind.version_text() if kind.program else "this build's"}
+            for kind in classes}
+
+
+def measure(options, result):
+    parts = options.only or list(SHARES)
+    seconds = {part: options.seconds * SHARES[part] for part in parts}
+    classes, result["absent"] = compare.chosen(options.peers)
+    result["peers"] = describe(classes)
+    if "start" in parts:
+        rounds = max(3, int(seconds["start"] * STARTS_A_SECOND))
+        start.run(rounds, max(3, rounds // 10))
+    if not {"compare", "memory", "drops"} & set(parts):
+        return
+    with common.Bench() as bench:
+        if "compare" in parts:
+            result["measures"] = compare.compare(bench, classes, seconds["compare"], result["rounds"])
+        if "memory" in parts:
+            result["memory"] = compare.memory(bench, classes, seconds["memory"])
+        if "drops" in parts:
+            result["drops"] = compare.drops(bench, classes, seconds["drops"], result["rounds"])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=FULL_SECONDS, help="for all of it; above, it takes starts and stops")
+    parser.add_argument("--quick", action="store_const", const=QUICK_SECONDS, dest="seconds", help="a first impression")
+    parser.add_argument("--only", nargs="+", choices=SHARES, help="these parts, in the time that they have of the whole")
+    parser.add_argument("--peers", nargs="+", metavar="NAME", help="those whose names begin so")
+    parser.add_argument("--results", default=os.path.join(common.TOP, "bench", "results"))
+    options = parser.parse_args()
+    began = time.monotonic()
+    build = os.path.join(common.TOP, os.environ.get("BUILD", "build"))
+    result = {"date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "machine": common.machine(build),
+              "seconds": options.seconds, "rounds": ROUNDS if options.seconds >= QUICK_BELOW else QUICK_ROUNDS}
+    measure(options, result)
+    result["tables"] = common.TABLES
+    result["took"] = round(time.monotonic() - began)
+    os.makedirs(options.results, exist_ok=True)
+    path = os.path.join(options.results, time.strftime("%Y%m%dT%H%M%SZ.json", time.gmtime()))
+    with open(path, "w") as out:
+        json.dump(result, out, indent=1)
+        out.write("\n")
+    print("\n" + report.write(path))
+    print(f"{result['took']} s; {path}, and .md and .svg beside it")
+
+
+if __name__ == "__main__":
+    main()

@@ -27,7 +27,7 @@
 
 enum handoff_type { HANDOFF_GATE = 1, HANDOFF_READY, HANDOFF_ARM, HANDOFF_ARMED };
 
-/* The descriptors of HANDOFF_GATE, all of them sockets of G. */
+/* The descriptors of HANDOFF_GATE, all of them sockets of G, which the proxy looks at. */
 enum handoff_fd {
 	HANDOFF_TCP4,  /* listening, IP_TRANSPARENT, non-blocking */
 	HANDOFF_TCP6,  /* listening, IPV6_TRANSPARENT, V6ONLY, non-blocking */

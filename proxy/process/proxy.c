@@ -501,7 +501,10 @@ int proxy_run(const struct proxy_config *config)
 	ignore_signals();
 	if (set_up(&p, &err) < 0 || isolation_drop_privileges(&err) < 0 || isolation_seccomp(&err) < 0) {
 		complain(&p, err.text);
-	} else if (handoff_take_gate(p.handoff_fd, p.gate, p.nonce, &p.layout) == 0) {
+	} else if (handoff_take_gate(p.handoff_fd, p.gate, p.nonce, &p.layout, &err) < 0) {
+		if (err.text[0])
+			complain(&p, err.text);
+	} else {
 		if (make_doors(&p) < 0 || handoff_say(p.handoff_fd, HANDOFF_READY) < 0)
 			complain(&p, "proxy: out of memory");
 		else

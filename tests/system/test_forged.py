@@ -17,24 +17,42 @@ from lab import wait_for
 HEAD = 72
 MONITOR_COUNTERS, MONITOR_COUNTED, MONITOR_FINISH, MONITOR_ENDED, MONITOR_FINDER, MONITOR_LOG, MONITOR_LINK_GONE = range(1, 8)
 REPORT_NOTE, REPORT_STARTED, REPORT_STOPPED, REPORT_FAILED, REPORT_ENDED, REPORT_EXEC, REPORT_FIXED, REPORT_SANDBOX = range(1, 9)
-MAGIC = 0x6E670001
 GATE, READY, ARM, ARMED = range(1, 5)
-
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
-def sizes():
-    """Of the messages, which grow: what follows the members that are written here is zero."""
-    program = '#include <stdio.h>\n#include "base/report.h"\nint main(void) { printf("%zu %zu %zu", ' \
-              'sizeof(struct monitor_msg), sizeof(struct report_msg), sizeof(struct handoff_msg)); }'
+FACTS = """
+#include <stdio.h>
+#include <string.h>
+#include "base/handoff.h"
+#include "base/report.h"
+
+int main(void)
+{
+	struct handoff_msg gate = { .magic = HANDOFF_MAGIC, .type = HANDOFF_GATE };
+
+	memset(gate.nonce, 'n', sizeof(gate.nonce));
+	layout_usual(&gate.layout);
+	printf("%zu %zu ", sizeof(struct monitor_msg), sizeof(struct report_msg));
+	for (size_t i = 0; i < sizeof(gate); i++)
+		printf("%02x", ((unsigned char *)&gate)[i]);
+	return 0;
+}
+"""
+
+
+def facts():
+    """The sizes of the messages, which grow (what follows the members that are written here is zero), and a whole HANDOFF_GATE."""
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "sizes")
-        subprocess.run([os.environ.get("CC", "cc"), "-std=c11", f"-I{TOP}", "-x", "c", "-o", path, "-"], input=program, text=True, check=True)
-        return [int(size) for size in subprocess.run([path], capture_output=True, check=True).stdout.split()]
+        path = os.path.join(folder, "facts")
+        subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-D_GNU_SOURCE", f"-I{TOP}", "-o", path,
+                        *[f"{TOP}/base/{name}.c" for name in ("layout", "addr", "prefix")], "-x", "c", "-"], input=FACTS, text=True, check=True)
+        monitor, report, gate = subprocess.run([path], capture_output=True, text=True, check=True).stdout.split()
+        return int(monitor), int(report), bytes.fromhex(gate)
 
 
-MONITOR_SIZE, REPORT_SIZE, HANDOFF_SIZE = sizes()
+MONITOR_SIZE, REPORT_SIZE, GATE_MSG = facts()
 
 
 def monitor_msg(kind, head=b""):
@@ -87,7 +105,7 @@ def test_to_the_monitor(lab, inject, messages):
 # A launcher of the test's own, beside a copy of netgate: it says what it is told to.
 
 LAUNCHER = """#!/usr/bin/python3
-import array, os, socket, struct, sys, time
+import array, ctypes, os, socket, struct, sys, time
 args = sys.argv
 gate = socket.socket(fileno=int(args[args.index("--gate-fd") + 1]))
 report = socket.socket(fileno=int(args[args.index("--report-fd") + 1]))
@@ -102,11 +120,38 @@ def send(sock, data, fds=()):
 def msg(kind, value=0, text=b""):
     return struct.pack("=Ii480s", kind, value, text).ljust(REPORT_SIZE, b"\\0")
 
-def handoff(kind, magic=MAGIC):
-    return struct.pack("=II16s", magic, kind, b"n" * 16).ljust(HANDOFF_SIZE, b"\\0")
+def handoff(kind, magic=None):
+    return (GATE_MSG[:4] if magic is None else struct.pack("=I", magic)) + struct.pack("=I", kind) + GATE_MSG[8:]
 
 def pipes(n):
     return [os.pipe()[0] for _ in range(n)]
+
+INET, INET6, NETLINK, PACKET, UNIX = socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK, socket.AF_PACKET, socket.AF_UNIX
+STREAM, DGRAM, RAW, ROUTE, NETFILTER = socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW, 0, 12
+TCP4, TCP6, UDP4, UDP6, NFLOG, NFT, LINK, GUEST = range(8)
+KINDS = [(INET, STREAM), (INET6, STREAM), (INET, DGRAM), (INET6, DGRAM), (NETLINK, RAW, NETFILTER), (NETLINK, RAW, NETFILTER), (NETLINK, RAW, ROUTE),
+         (PACKET, RAW)]
+held = []
+
+def leave():
+    "To a network namespace of its own."
+    assert ctypes.CDLL(None, use_errno=True).unshare(0x40000000) == 0
+
+def sock(family, type, protocol=0, listen=True, blocking=False):
+    held.append(socket.socket(family, type, protocol))
+    held[-1].setblocking(blocking)
+    if type == STREAM and listen and family != UNIX:
+        held[-1].listen()
+    return held[-1].fileno()
+
+def sockets(n=7):
+    "As base/handoff.h has them, of the network namespace that this is in."
+    return [sock(*kind) for kind in KINDS[:n]]
+
+def swap(at, fd):
+    fds = sockets(8)[: max(7, at + 1)]
+    fds[at] = fd
+    return fds
 
 FORGE
 if args[-1] == "disobey":
@@ -129,7 +174,7 @@ def forged(lab):
         shutil.copy(os.path.join(lab.programs(), "netgate"), folder)
         path = os.path.join(folder, "sandbox-net")
         with open(path, "w") as out:
-            out.write(LAUNCHER.replace("MAGIC", str(MAGIC)).replace("REPORT_SIZE", str(REPORT_SIZE)).replace("HANDOFF_SIZE", str(HANDOFF_SIZE)).replace("FORGE", code))
+            out.write(LAUNCHER.replace("GATE_MSG", repr(GATE_MSG)).replace("REPORT_SIZE", str(REPORT_SIZE)).replace("FORGE", code))
         os.chmod(path, 0o755)
         with lab.start([], words or ["true"], program=os.path.join(folder, "netgate")) as running:
             result = running.finish()
@@ -163,14 +208,15 @@ def test_launcher_to_the_monitor(forged, code, said):
 
 
 TO_PROXY = {
-    "short": "send(gate, b'x')",
-    "long": "send(gate, bytes(1000))",
-    "wrong magic": "send(gate, handoff(1, 7), pipes(7))",
+    "short": "send(gate, b'x', sockets())",
+    "long": "send(gate, bytes(1000), sockets())",
+    "wrong magic": "send(gate, handoff(1, 7), sockets())",
     "no descriptors": "send(gate, handoff(1))",
-    "too few": "send(gate, handoff(1), pipes(3))",
-    "too many": "send(gate, handoff(1), pipes(12))",
-    "wrong order": "send(gate, handoff(3), pipes(7))",
-    "gate twice": "send(gate, handoff(1), pipes(7))\nsend(gate, handoff(1), pipes(7))",
+    "too few": "send(gate, handoff(1), sockets()[:6])",
+    "too many": "send(gate, handoff(1), sockets(8) + sockets()[:1])",
+    "wrong order": "send(gate, handoff(3), sockets())",
+    "gate twice": "send(gate, handoff(1), sockets())\nsend(gate, handoff(1), sockets())",
+    "no layout": "send(gate, handoff(1)[:24] + bytes(len(handoff(1)) - 24), sockets())",
     "nothing": "gate.close()",
 }
 
@@ -178,10 +224,57 @@ TO_PROXY = {
 @pytest.mark.parametrize("code", TO_PROXY.values(), ids=TO_PROXY.keys())
 def test_launcher_to_the_proxy(forged, code):
     """It ends, in order and without a signal, whatever it is given for a gate; and then everything does."""
-    result = forged(code + "\nwhile gate.fileno() >= 0 and gate.recv(100): pass")
+    result = forged("leave()\n" + code + "\nwhile gate.fileno() >= 0 and gate.recv(100): pass")
     assert result.rc == 125 and "signal" not in result.err, result
-    assert "the proxy ended early" in result.err or "the log can't" in result.err or "launcher ended early" in result.err, result
-    assert not [record for record in result.records if record["type"] not in ("start", "end")], result
+    assert "the proxy ended early" in result.err or "launcher ended early" in result.err, result
+    assert result.records == [], result
+
+
+SERVED = """
+send(gate, handoff(1), {})
+try:
+    answer = gate.recv(100)
+except OSError:
+    answer = b""
+print("answer", answer[4:8].hex() or "none", file=sys.stderr)
+if answer:
+    sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize("n", [7, 8], ids=["plain", "with a guest"])
+def test_a_gate_by_a_forged_launcher(forged, n):
+    """The sockets that the tests below put one other among are served: READY."""
+    result = forged("leave()\n" + SERVED.format(f"sockets({n})"))
+    assert f"answer {READY:02x}000000" in result.err and "handed over" not in result.err, result
+
+
+OTHERS = {
+    "pipe": "swap(TCP4, os.pipe()[0])", "file": "swap(UDP4, os.open('/etc/passwd', os.O_RDONLY | os.O_NONBLOCK))", "unix": "swap(TCP4, sock(UNIX, STREAM))",
+    "other family": "swap(TCP4, sock(INET6, STREAM))", "other family, 6": "swap(TCP6, sock(INET, STREAM))", "datagrams": "swap(TCP4, sock(INET, DGRAM))",
+    "does not listen": "swap(TCP6, sock(INET6, STREAM, listen=False))", "blocks": "swap(TCP4, sock(INET, STREAM, blocking=True))",
+    "stream for DNS": "swap(UDP4, sock(INET, STREAM))", "listener for DNS": "swap(UDP6, sock(INET6, STREAM, listen=True))",
+    "raw for DNS": "swap(UDP4, sock(INET, RAW, 17))", "UDP-Lite for DNS": "swap(UDP4, sock(INET, DGRAM, 136))", "ping for DNS": "swap(UDP4, sock(INET, RAW, 1))",
+    "route for NFLOG": "swap(NFLOG, sock(NETLINK, RAW, ROUTE))", "route for counters": "swap(NFT, sock(NETLINK, RAW, ROUTE))",
+    "netfilter for links": "swap(LINK, sock(NETLINK, RAW, NETFILTER))", "packets for links": "swap(LINK, sock(PACKET, RAW))",
+    "netlink for a guest": "swap(GUEST, sock(NETLINK, RAW, ROUTE))", "cooked packets": "swap(GUEST, sock(PACKET, DGRAM))",
+    "one of another namespace": "[*sockets()[:6], (leave(), sock(NETLINK, RAW, ROUTE))[1]]",
+}
+
+
+@pytest.mark.parametrize("code", OTHERS.values(), ids=OTHERS.keys())
+def test_sockets_of_another_kind(forged, code):
+    """One that is not what is due: the proxy serves none of them, and a person is told."""
+    result = forged("leave()\n" + SERVED.format(code))
+    assert result.rc == 125 and "answer none" in result.err and result.records == [], result
+    assert re.search("netgate: proxy: what the launcher handed over is no .* of the gate\n", result.err), result
+
+
+def test_sockets_of_the_hosts_network(forged):
+    """All of the right kind, where there is no sandbox at the other end."""
+    result = forged(SERVED.format("sockets()"))
+    assert result.rc == 125 and "answer none" in result.err and result.records == [], result
+    assert "netgate: proxy: the launcher handed over sockets of the proxy's own network\n" in result.err, result
 
 
 def test_proxy_that_hangs(forged):

@@ -42,8 +42,11 @@ int request_service(const char *pid, const char *id, const char *to, const struc
 		msg->choice = *choice;
 		snprintf(msg->id, sizeof(msg->id), "%s", id);
 		snprintf(msg->to, sizeof(msg->to), "%s", to);
-		if (send(sock, msg, sizeof(*msg), MSG_NOSIGNAL) == sizeof(*msg))
+		/* A service that refuses at once does not wait for the request; the answer is there all the same. */
+		(void)send(sock, msg, sizeof(*msg), MSG_NOSIGNAL);
+		do
 			n = recv(sock, &answer, sizeof(answer), MSG_TRUNC);
+		while (n < 0 && (errno == ECONNRESET || errno == EINTR));
 		close(sock);
 	}
 	free(msg);

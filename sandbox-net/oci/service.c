@@ -5,6 +5,7 @@
  * namespace of that very user's (the kernel says who owns it), with a policy that the
  * administrator permits to that user. One process a request, a few a user.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -29,8 +30,9 @@
 #include "sandbox-net/oci/request.h"
 
 #define USERS_DIRECTORY "/etc/netgate/users"
-#define AT_ONCE_MAX	32 /* requests */
-#define AT_ONCE_USER	4  /* of one user */
+#define AT_ONCE_MAX	32  /* requests */
+#define AT_ONCE_USER	4   /* of one user */
+#define GATES_USER	128 /* of one user: their processes are root's, and count for none of the user's own limits */
 
 static const char help[] =
 	"usage: sandbox-net oci-service [--permits DIR] [netgate's options]\n"
@@ -79,23 +81,51 @@ static int permits_of(const struct service *s, uid_t uid, char path[static PATH_
 	return 0;
 }
 
+/* A gate's job has a name of this user's alone: it must not stand in the way of another's. */
+static int name_prefix(char *out, size_t cap, uid_t uid)
+{
+	return snprintf(out, cap, "u%u-", uid);
+}
+
+static int check_number_of_gates(uid_t uid, struct err *err)
+{
+	char path[PATH_MAX], prefix[16];
+	struct dirent *entry;
+	size_t n = 0;
+	DIR *dir;
+
+	name_prefix(prefix, sizeof(prefix), uid);
+	if (attach_directory(path, true, err))
+		return -1;
+	dir = opendir(path);
+	if (!dir)
+		return err_set_errno(err, errno, "%s", path);
+	while ((entry = readdir(dir)))
+		n += strncmp(entry->d_name, prefix, strlen(prefix)) == 0 && strstr(entry->d_name, ".sock");
+	closedir(dir);
+	return n < GATES_USER ? 0
+			      : err_set(err, "user %u has %d gates, which is as many as one may have", uid, GATES_USER);
+}
+
 static bool text_ends(const char *text, size_t cap)
 {
 	return memchr(text, 0, cap) != NULL;
 }
 
-static int serve(const struct service *s, uid_t uid, const struct request_msg *msg, struct err *err)
+static int serve(const struct service *s, uid_t uid, const char *permits, const struct request_msg *msg,
+		 struct err *err)
 {
 	static struct attach_options options;
-	char permits[PATH_MAX], pid[16], name[ATTACH_NAME_MAX + 8];
+	char pid[16], name[ATTACH_NAME_MAX + 8];
+	int prefix;
 
 	if (msg->magic != REQUEST_MAGIC || msg->pid <= 1 || !text_ends(msg->id, sizeof(msg->id)) ||
 	    !text_ends(msg->to, sizeof(msg->to)) || !attach_name_ok(msg->id))
 		return err_set(err, "a malformed request");
-	if (choice_check(&msg->choice, err) || permits_of(s, uid, permits, err))
+	if (choice_check(&msg->choice, err) || (!msg->choice.job[0] && check_number_of_gates(uid, err)))
 		return -1;
-	/* A name of this user's alone: it must not stand in the way of another's job. */
-	snprintf(name, sizeof(name), "u%u-%.*s", uid, ATTACH_NAME_MAX - 12, msg->id);
+	prefix = name_prefix(name, sizeof(name), uid);
+	snprintf(name + prefix, sizeof(name) - (size_t)prefix, "%.*s", ATTACH_NAME_MAX - 12, msg->id);
 	snprintf(pid, sizeof(pid), "%d", msg->pid);
 	options = *s->options;
 	options.kind = TARGET_PID;
@@ -107,7 +137,7 @@ static int serve(const struct service *s, uid_t uid, const struct request_msg *m
 	return connect_container(&options, &msg->choice, permits, err);
 }
 
-static void work(const struct service *s, int sock, uid_t uid)
+static void work(const struct service *s, int sock, uid_t uid, const char *permits)
 {
 	struct answer_msg answer = { .magic = REQUEST_MAGIC };
 	struct request_msg *msg = calloc(1, sizeof(*msg));
@@ -121,7 +151,7 @@ static void work(const struct service *s, int sock, uid_t uid)
 		err_set(&err, "out of memory");
 	else if (recv(sock, msg, sizeof(*msg), MSG_TRUNC) != sizeof(*msg))
 		err_set(&err, "a malformed request");
-	else if (serve(s, uid, msg, &err) == 0)
+	else if (serve(s, uid, permits, msg, &err) == 0)
 		err.text[0] = '\0';
 	free(msg);
 	answer.refused = err.text[0] != '\0';
@@ -161,13 +191,41 @@ static pid_t *place_for(struct service *s, uid_t uid)
 	return own < AT_ONCE_USER ? free_one : NULL;
 }
 
-static void refuse_busy(int sock)
+/* What was not read would reach the other side as an error, before the answer. */
+static void refuse(int sock, uid_t uid, const char *why)
 {
-	const struct answer_msg answer = { .magic = REQUEST_MAGIC,
-					   .refused = 1,
-					   .text = "the service is busy with other containers of yours" };
+	struct answer_msg answer = { .magic = REQUEST_MAGIC, .refused = 1 };
+	char scrap;
 
+	snprintf(answer.text, sizeof(answer.text), "%s", why);
+	fprintf(stderr, "sandbox-net: user %u: %s\n", uid, why);
+	(void)!recv(sock, &scrap, sizeof(scrap), MSG_DONTWAIT);
 	(void)send(sock, &answer, sizeof(answer), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* Only who may have a gate takes one of the places: a user has many ids to come with (/etc/subuid). */
+static void begin(struct service *s, int sock, uid_t uid)
+{
+	char permits[PATH_MAX];
+	struct err err;
+	pid_t *place;
+
+	if (permits_of(s, uid, permits, &err)) {
+		refuse(sock, uid, err.text);
+		return;
+	}
+	place = place_for(s, uid);
+	if (!place) {
+		refuse(sock, uid, "the service is busy with other containers");
+		return;
+	}
+	*place = fork();
+	if (*place == 0) {
+		work(s, sock, uid, permits);
+		_exit(0);
+	}
+	if (*place < 0)
+		*place = 0;
 }
 
 static void accept_one(struct service *s)
@@ -175,25 +233,12 @@ static void accept_one(struct service *s)
 	int sock = accept4(s->sock, NULL, NULL, SOCK_CLOEXEC);
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
-	pid_t *place;
 
 	if (sock < 0)
 		return;
 	reap(s, WNOHANG);
-	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0) {
-		place = place_for(s, peer.uid);
-		if (!place) {
-			refuse_busy(sock);
-		} else {
-			*place = fork();
-			if (*place == 0) {
-				work(s, sock, peer.uid);
-				_exit(0);
-			}
-			if (*place < 0)
-				*place = 0;
-		}
-	}
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0)
+		begin(s, sock, peer.uid);
 	close(sock);
 }
 

@@ -132,7 +132,7 @@ $(foreach t,$(FUZZ_SRC),$(eval $(call fuzz_rule,$(t))))
 
 # The scenarios of proxy/conn (tests/scenario/script.h): all of it on a fake loop and a fake
 # network, to which the system calls that fake_calls.c has are linked.
-WORLD_SRC := $(filter-out tests/scenario/scenarios.c,$(wildcard tests/scenario/*.c)) tests/unit/hello_builder.c \
+WORLD_SRC := $(filter-out tests/scenario/scenarios.c tests/scenario/hot_paths.c,$(wildcard tests/scenario/*.c)) tests/unit/hello_builder.c \
 	$(filter-out base/clock.c,$(BASE_SRC)) $(wildcard rules/*.c proxy/wire/*.c proxy/conn/*.c) proxy/dns/dns_map.c \
 	$(addprefix proxy/audit/,audit.c chain.c denials.c log_file.c process.c records.c show.c summary.c tally.c verbose.c) \
 	$(addprefix proxy/upstream/,dial.c guard.c guard_table.c happy_eyeballs.c)
@@ -225,6 +225,7 @@ test: ## everything that CI runs, after installing what is missing
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory unit
 	@$(MAKE) --no-print-directory scenarios
+	@$(MAKE) --no-print-directory instructions
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=5
 	@$(MAKE) --no-print-directory system
 	@$(MAKE) --no-print-directory attack
@@ -255,6 +256,6 @@ clean: ## remove build/
 
 .PHONY: help
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile tests/lint/*.mk | expand -t 16
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile tests/lint/*.mk bench/*.mk | expand -t 16
 
 -include $(shell find $(BUILD)/obj $(BUILD)/bpf $(BUILD)/san $(BUILD)/fuzz $(BUILD)/cov -name '*.d' 2>/dev/null)

@@ -27,6 +27,17 @@ $(BENCH_HELPERS):
 	@echo "  LD      $@"
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^
 
+# How many instructions of netgate's own the hot paths take: counted, so that a busy machine changes nothing.
+$(BUILD)/bench/hot_paths: WRAP := $(addprefix -Wl$(,)--wrap=,$(WRAPPED))
+$(BUILD)/bench/hot_paths: $(call objects,obj,tests/scenario/hot_paths.c $(WORLD_SRC))
+	@mkdir -p $(@D)
+	@echo "  LD      $@"
+	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) $(WRAP) -o $@ $^ $(TEST_LIBS)
+
+.PHONY: instructions
+instructions: $(BUILD)/bench/hot_paths ## instructions that a connection, a request and relayed bytes take, against those on file
+	$(Q)BUILD=$(BUILD) CC="$(CC)" CFLAGS="$(CFLAGS)" $(PYTHON) -B bench/instructions.py $(INSTRUCTIONS)
+
 BENCH_SECONDS ?= 780
 BENCH ?=
 

@@ -80,6 +80,7 @@ static int prepare(struct attach *a, struct err *err)
 
 	gate_plan_usual(&a->plan);
 	a->plan.tap = tap_of(o);
+	a->plan.alone = o->alone;
 	if (o->link && snprintf(a->plan.link, sizeof(a->plan.link), "%s", o->link) >= (int)sizeof(a->plan.link))
 		return err_set(err, "%s: that can't be the name of an interface", o->link);
 	if (target_open(&a->target, o->kind, o->what, err))

@@ -12,6 +12,7 @@
 #include <linux/netlink.h>
 
 #include "base/err.h"
+#include "sandbox-net/gate/alone.h"
 #include "sandbox-net/gate/netlink.h"
 #include "sandbox-net/gate/netns.h"
 #include "sandbox-net/gate/rules.h"
@@ -73,7 +74,8 @@ static int build(void *arg, int *fds, struct err *err)
 		return err_wrap(err, "gate");
 	if (netns_enter(job->s_netns, err))
 		return -1;
-	if (job->plan->tap ? wire_build(job->plan->tap, err) : stack_build(&job->ends, err))
+	if ((job->plan->alone && alone_load(job->plan->link, err)) ||
+	    (job->plan->tap ? wire_build(job->plan->tap, err) : stack_build(&job->ends, err)))
 		return err_wrap(err, "sandbox");
 	allow_ping();
 	return stack_check(netlink_wait_running(&nl, gw), "wait for gw0", err);

@@ -10,6 +10,7 @@
 #ifndef SANDBOX_NET_GATE_H
 #define SANDBOX_NET_GATE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -38,6 +39,7 @@ struct gate_plan {
 	char link[GATE_LINK_NAME_MAX]; /* S's end of the link: its name, */
 	uint8_t mac[GATE_MAC_LEN];     /* and its address */
 	const struct gate_tap *tap;    /* NULL: the sandbox is no virtual machine */
+	bool alone;		       /* no other interface is ever to work in S (see alone.h); not with `tap` */
 };
 
 /* As every gate is, unless there is a reason. */

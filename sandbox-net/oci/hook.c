@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/capability.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -90,15 +91,20 @@ static int read_state(struct hook *h, struct err *err)
 
 static int run(struct hook *h, const char *permits, struct attach_options *o, struct err *err)
 {
+	bool alone;
+
 	if (read_state(h, err))
 		return -1;
+	/* With the capability, it may have interfaces of its own, and could remove the rules that make the gate's the only one. */
+	alone = !(h->known.caps >> CAP_NET_ADMIN & 1);
 	if (!place_is_host())
-		return request_service(h->pid, h->id, h->to, &h->choice, err);
+		return request_service(h->pid, h->id, h->to, &h->choice, alone, err);
 	o->kind = TARGET_PID;
 	o->what = h->pid;
 	o->name = h->id;
 	o->to = h->to;
 	o->known = &h->known;
+	o->alone = alone;
 	return connect_container(o, &h->choice, permits, err);
 }
 

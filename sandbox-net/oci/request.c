@@ -29,7 +29,8 @@ static int connect_service(struct err *err)
 	return -1;
 }
 
-int request_service(const char *pid, const char *id, const char *to, const struct choice *choice, struct err *err)
+int request_service(const char *pid, const char *id, const char *to, const struct choice *choice, bool alone,
+		    struct err *err)
 {
 	struct request_msg *msg = calloc(1, sizeof(*msg));
 	struct answer_msg answer;
@@ -40,6 +41,7 @@ int request_service(const char *pid, const char *id, const char *to, const struc
 		msg->magic = REQUEST_MAGIC;
 		msg->pid = (int32_t)strtol(pid, NULL, 10);
 		msg->choice = *choice;
+		msg->alone = alone;
 		snprintf(msg->id, sizeof(msg->id), "%s", id);
 		snprintf(msg->to, sizeof(msg->to), "%s", to);
 		/* A service that refuses at once does not wait for the request; the answer is there all the same. */

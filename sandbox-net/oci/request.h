@@ -6,6 +6,7 @@
 #ifndef SANDBOX_NET_OCI_REQUEST_H
 #define SANDBOX_NET_OCI_REQUEST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/attach.h"
@@ -23,6 +24,7 @@ struct request_msg {
 	char id[ATTACH_NAME_MAX + 8];
 	char to[ATTACH_TO_MAX];
 	struct choice choice;
+	uint8_t alone; /* as in gate.h; 0 or not */
 };
 
 struct answer_msg {
@@ -32,6 +34,7 @@ struct answer_msg {
 };
 
 /* Asks the service to attach the container whose process has this number. Returns 0 or -1. */
-int request_service(const char *pid, const char *id, const char *to, const struct choice *choice, struct err *err);
+int request_service(const char *pid, const char *id, const char *to, const struct choice *choice, bool alone,
+		    struct err *err);
 
 #endif

@@ -132,6 +132,7 @@ static int serve(const struct service *s, uid_t uid, const char *permits, const 
 	options.what = pid;
 	options.name = name;
 	options.to = msg->to;
+	options.alone = msg->alone != 0;
 	options.has_owner = true;
 	options.owner = uid;
 	return connect_container(&options, &msg->choice, permits, err);

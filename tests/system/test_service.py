@@ -49,10 +49,10 @@ class Service:
         """As this user, with the service's /run."""
         return ["nsenter", f"--target={self.process.pid}", "--mount", "setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", *argv]
 
-    def hook(self, sandbox, ident):
+    def hook(self, sandbox, ident, caps=()):
         """What a user's podman calls, in the user namespace that it has made."""
         with open(os.path.join(self.folder, "config.json"), "w") as out:
-            json.dump({"process": {"capabilities": {}}, "linux": {}}, out)
+            json.dump({"process": {"capabilities": {"bounding": list(caps)}}, "linux": {}}, out)
         state = {"id": ident, "pid": sandbox.pid, "status": "created", "bundle": self.folder}
         return subprocess.run(self.command(["unshare", "--user", "--map-root-user", self.program, "oci-hook"], self.lab.user.uid),
                               input=json.dumps(state), capture_output=True, text=True, timeout=120)
@@ -107,4 +107,24 @@ def test_many_gates(lab, service):
         assert done.returncode != 0 and "has 128 gates, which is as many as one may have" in done.stderr, done
         os.unlink(f"{gates}/u{lab.user.uid}-0.sock")
         assert service.hook(sandbox, "one").returncode == 0
+    wait_for(lambda: read_log(service.log)[-1]["type"] == "end", "the end of the gate")
+
+
+@pytest.mark.parametrize("caps,works", [([], False), (["CAP_NET_ADMIN"], True)], ids=["alone", "with-capability"])
+@pytest.mark.parametrize("family", ["4", "6"])
+def test_interface_that_comes_later(lab, service, caps, works, family):
+    """podman connects a container that has a user namespace of its own after the hooks. Without the capability in there, to no avail."""
+    here, there = {"4": ("192.0.2.1", "192.0.2.2"), "6": ("2001:db8::1", "2001:db8::2")}[family]
+    with Sandbox(lab, lab.user) as sandbox:
+        assert service.hook(sandbox, "one", caps).returncode == 0
+        lab.host.net.ip(f"link add later type veth peer name later netns /proc/{sandbox.pid}/ns/net")
+        try:
+            lab.host.net.ip("link set later up", f"addr add {here}/64 dev later nodad" if family == "6" else f"addr add {here}/30 dev later")
+            added = f"{there}/64 dev later nodad" if family == "6" else f"{there}/30 dev later"
+            assert sandbox.run(["sh", "-c", f"ip link set later up && ip addr add {added}"]).returncode == 0
+            for program in (lab.on_host(["ping", "-c", "1", "-W", "2", there]), sandbox.run(["ping", "-c", "1", "-W", "2", here])):
+                assert (program.returncode == 0) == works, program
+            assert sandbox.run(["curl", "-sS", "--proxy", "10.200.0.1:3128", "http://ok.test/hello"]).stdout == "hello from ok.test\n"
+        finally:
+            lab.host.net.ip("link del later")
     wait_for(lambda: read_log(service.log)[-1]["type"] == "end", "the end of the gate")

@@ -29,6 +29,7 @@
 #include "proxy/process/finder.h"
 #include "proxy/process/proxy.h"
 #include "proxy/process/session.h"
+#include "proxy/process/stop.h"
 
 static const int forwarded[] = { SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2 };
 
@@ -220,7 +221,7 @@ static bool on_report(struct run *r)
 			r->deadline_us = clock_mono_us() + r->m->timeout_us;
 		break;
 	case REPORT_STOPPED:
-		raise(SIGSTOP);
+		stop_until(r->kill_us ? r->kill_us : r->deadline_us);
 		break;
 	case REPORT_FAILED:
 		r->launcher_failed = true;
@@ -451,6 +452,7 @@ int monitor_run(struct monitor *m)
 	struct run r = { .m = m, .finder_fd = -1, .status = EXIT_NETGATE, .wait_status = -1 };
 	sigset_t set;
 
+	stop_never_by_writing();
 	monitor_signals(&set);
 	r.signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (r.signal_fd < 0) {

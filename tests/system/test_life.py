@@ -227,6 +227,19 @@ def test_terminal_modes_are_restored(lab, who, ending):
         assert terminal.running.process.wait(30) == 0, "the shell has its terminal back"
 
 
+@pytest.mark.parametrize("shell, script", [
+    (["sh", "-c"], "kill -STOP $$"),
+    (["sh", "-c"], "trap 'kill -STOP $$' TERM; while :; do sleep 0.1; done"),
+    (["bash", "-mc"], "stty tostop; trap '' TERM; while :; do sleep 0.1; done"),
+], ids=["stops itself", "stops itself at the end of its time", "stops who writes"])
+def test_the_time_limit_of_what_stops(lab, who, shell, script):
+    """A command on a terminal can have netgate stop, as a shell's job does, but not for longer than it may run."""
+    with Terminal(lab, ["--timeout", "1s"], ["sh", "-c", f"echo ready; {script}"],
+                  [*shell, '"$@"; echo status $?; :', "sh"], who) as terminal:
+        terminal.expect(b"ready")
+        terminal.expect(b"status 124")
+
+
 def test_grandchildren_end_with_the_command(lab, who):
     """What the command leaves running is gone when netgate has returned."""
     with lab.start([], ["sh", "-c", "sleep 1000 & setsid sleep 1000 & nohup sleep 1000 >/dev/null 2>&1 & echo started"],

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "sandbox-net/oci/wide.h"
 
 static int out_of_memory(struct err *err)
 {
@@ -59,15 +60,21 @@ json_t *config_read(int fd, const char *what, struct err *err)
 {
 	json_error_t error;
 	size_t len;
-	char *text = read_all(fd, &len, err);
+	char *text = read_all(fd, &len, err), *hidden;
 	json_t *object;
 
 	if (!text) {
 		err_wrap(err, "%s", what);
 		return NULL;
 	}
-	object = json_loadb(text, len, JSON_REJECT_DUPLICATES, &error);
+	hidden = wide_hide(text, len, &len);
 	free(text);
+	if (!hidden) {
+		err_set(err, "%s: out of memory, or \"" WIDE_MARK "\" in it", what);
+		return NULL;
+	}
+	object = json_loadb(hidden, len, JSON_REJECT_DUPLICATES, &error);
+	free(hidden);
 	if (!object)
 		err_set(err, "%s: not JSON: %s (line %d)", what, error.text, error.line);
 	else if (!json_is_object(object))
@@ -93,6 +100,24 @@ json_t *config_load(const char *path, struct err *err)
 	return object;
 }
 
+int config_write(int fd, const json_t *config)
+{
+	char *text = json_dumps(config, JSON_COMPACT);
+	size_t left = text ? wide_show(text) : 0;
+	const char *at = text;
+	ssize_t n = text ? 0 : -1;
+
+	while (left > 0 && n >= 0) {
+		n = write(fd, at, left);
+		if (n < 0 && errno == EINTR)
+			n = 0;
+		at += n > 0 ? n : 0;
+		left -= n > 0 ? (size_t)n : 0;
+	}
+	free(text);
+	return n < 0 ? -1 : 0;
+}
+
 int config_save(const char *path, const json_t *config, struct err *err)
 {
 	char beside[PATH_MAX];
@@ -106,7 +131,7 @@ int config_save(const char *path, const json_t *config, struct err *err)
 	fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, st.st_mode & 0777);
 	if (fd < 0)
 		return err_set_errno(err, errno, "%s", beside);
-	rc = json_dumpfd(config, fd, JSON_COMPACT) ? -1 : 0;
+	rc = config_write(fd, config);
 	if (fchown(fd, st.st_uid, st.st_gid) || close(fd))
 		rc = -1;
 	if (rc == 0 && rename(beside, path) == 0)

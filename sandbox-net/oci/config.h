@@ -20,6 +20,9 @@ json_t *config_read(int fd, const char *what, struct err *err);
 /* The same from a file. */
 json_t *config_load(const char *path, struct err *err);
 
+/* Writes the object to a descriptor. Returns 0; or -1 with errno. */
+int config_write(int fd, const json_t *config);
+
 /* Replaces a file by the object, or leaves it as it is. Returns 0 or -1. */
 int config_save(const char *path, const json_t *config, struct err *err);
 

@@ -225,7 +225,7 @@ int oci_precreate_main(int argc, char **argv)
 	}
 	config = config_read(STDIN_FILENO, "the container's config.json on stdin", &err);
 	if (config && prepare(config, &err) == 0)
-		rc = json_dumpf(config, stdout, JSON_COMPACT) || fflush(stdout) ? err_set(&err, "cannot write it") : 0;
+		rc = config_write(STDOUT_FILENO, config) ? err_set_errno(&err, errno, "standard output") : 0;
 	json_decref(config);
 	if (rc)
 		fprintf(stderr, "netgate: %s\n", err.text);

@@ -5,14 +5,19 @@
  * `addresses:`, limits) is that rule's, and its denials come along. So nothing
  * is compared when a connection is judged, and nothing can be forgotten there.
  *
- * Limits are used up by all that comes of one rule together, and a rule with limits
- * that an entry covers comes along with it, since it would have decided before the wider one.
+ * A rule that an entry covers comes along with it, for it may have decided before the wider one. What is left must choose
+ * among its rules as the policy does (match.c). A rule that gives any bytes loses that rank when the entry asks for less;
+ * where that could make a difference, the entry is refused.
+ *
+ * Limits are used up by all that comes of one rule together.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "rules/policy_rep.h"
+
+enum { KIND_PLAIN = 1, KIND_ANY_BYTES = 2, KIND_SPECIAL = 4 /* it has `addresses:` or limits */ };
 
 struct narrowing {
 	struct policy_builder *b;
@@ -25,7 +30,10 @@ struct narrowing {
 	/* The rule that decides for each port: of all that cover the entry, as match() would choose. */
 	const struct policy_rule *best[2];
 	unsigned level, best_level[2]; /* 1: the most specific */
-	bool covered;		       /* some rule covers the name or prefix, whatever its ports */
+	unsigned kinds[2];	       /* KIND_… of the rules that are taken for each port */
+	unsigned decided
+		[2];  /* RULE_APEX, RULE_BELOW: what more specific rules than the best decide of the entry's name */
+	bool covered; /* some rule covers the name or prefix, whatever its ports */
 	struct err *err;
 };
 
@@ -67,13 +75,22 @@ static bool gives(const struct narrowing *n, const struct policy_rule *r, size_t
 	return given && (!PORT_ANY_BYTES(n->ports[i]) || PORT_ANY_BYTES(given));
 }
 
+/* The rank of a rule for the i-th port, as match() has it. */
+static int rank_of(const struct narrowing *n, const struct policy_rule *r, size_t i)
+{
+	uint32_t given = rule_find_port(n->from, r, PORT_NUMBER(n->ports[i]));
+
+	return (PORT_ANY_BYTES(given) ? 2 : 0) + (r->n_addrs ? 1 : 0);
+}
+
 /* Whether the rule decides before the one that is the best so far; they come from the most specific one on. */
 static bool is_better(const struct narrowing *n, const struct policy_rule *r, size_t i)
 {
 	const struct policy_rule *best = n->best[i];
+	int rank = rank_of(n, r, i), best_rank = best ? rank_of(n, best, i) : -1;
 
-	if (!best || (r->n_addrs != 0) != (best->n_addrs != 0))
-		return !best || r->n_addrs != 0;
+	if (rank != best_rank)
+		return rank > best_rank;
 	return n->level == n->best_level[i] && r->flags & ~(unsigned)best->flags & RULE_LIMITED;
 }
 
@@ -121,22 +138,6 @@ static bool visit_prefix(void *arg, uint32_t head)
 	return false;
 }
 
-/* Adds the best rules under the entry's own name: one for both ports where it is the same. */
-static int add_best(struct narrowing *n)
-{
-	for (size_t i = 0; i < n->n_ports; i++) {
-		bool both = i == 0 && n->n_ports == 2 && n->best[0] == n->best[1];
-		struct rule_spec spec = {
-			.list = ENTRY_ALLOW, .entry = n->entry, .ports = n->ports + i, .n_ports = both ? 2 : 1
-		};
-
-		if (add(n, n->best[i], &spec))
-			return -1;
-		i += both;
-	}
-	return 0;
-}
-
 /* A rule's own name or prefix. */
 static struct entry entry_of(const struct policy_rule *r)
 {
@@ -153,38 +154,99 @@ static struct entry entry_of(const struct policy_rule *r)
 	return entry;
 }
 
-/* Whether the entry covers something of the rule, which is more specific. */
-static bool is_within(const struct entry *entry, const struct policy_rule *r)
+/* Whether the entry's name is the rule's own. */
+static bool is_same_name(const struct entry *entry, const struct policy_rule *r)
 {
-	struct entry inner = entry_of(r);
-
-	if (inner.is_prefix != entry->is_prefix)
-		return false;
-	if (inner.is_prefix)
-		return inner.prefix.len > entry->prefix.len && prefix_contains(&entry->prefix, &inner.prefix.addr);
-	return entry->below && (entry->name.len == 0 || name_equal(&inner.name, &entry->name) ||
-				name_is_below(&inner.name, entry->name.s, entry->name.len));
+	return !entry->is_prefix && !(r->flags & RULE_PREFIX) && r->name_len == entry->name.len &&
+	       memcmp(r->tail, entry->name.s, r->name_len) == 0;
 }
 
-/* Adds the rules with limits that lie within the entry, for its ports. */
-static int add_limited(struct narrowing *n)
+/* What the entry covers of a rule that does not cover all of the entry. False: nothing. */
+static bool find_part(const struct entry *entry, const struct policy_rule *r, struct entry *part)
 {
+	*part = entry_of(r);
+	if (part->is_prefix != entry->is_prefix)
+		return false;
+	if (part->is_prefix)
+		return part->prefix.len > entry->prefix.len && prefix_contains(&entry->prefix, &part->prefix.addr);
+	if (!is_same_name(entry, r))
+		return entry->below &&
+		       (entry->name.len == 0 || name_is_below(&part->name, entry->name.s, entry->name.len));
+	part->apex &= entry->apex;
+	part->below &= entry->below;
+	return (part->apex || part->below) && (part->apex != entry->apex || part->below != entry->below);
+}
+
+static void take_port(struct narrowing *n, const struct policy_rule *r, size_t i, struct rule_spec *spec)
+{
+	spec->ports[spec->n_ports++] = n->ports[i];
+	n->kinds[i] |= rank_of(n, r, i) >= 2 ? KIND_ANY_BYTES : KIND_PLAIN;
+	n->kinds[i] |= r->n_addrs || r->flags & RULE_LIMITED ? KIND_SPECIAL : 0;
+}
+
+/* Adds a rule for `part` of the entry, with the ports for which it may decide before the best one. */
+static int add_part(struct narrowing *n, const struct policy_rule *r, const struct entry *part)
+{
+	const unsigned flags = (part->apex ? RULE_APEX : 0) | (part->below ? RULE_BELOW : 0);
+	uint32_t ports[2];
+	struct rule_spec spec = { .list = ENTRY_ALLOW, .entry = part, .ports = ports };
+
+	for (size_t i = 0; i < n->n_ports; i++) {
+		if (!gives(n, r, i) || rank_of(n, r, i) < rank_of(n, n->best[i], i))
+			continue;
+		take_port(n, r, i, &spec);
+		n->decided[i] |= is_same_name(n->entry, r) ? flags : 0;
+	}
+	return spec.n_ports ? add(n, r, &spec) : 0;
+}
+
+/* Adds a best rule for all of the entry, but for what is decided already. */
+static int add_best(struct narrowing *n, const struct policy_rule *r, unsigned decided)
+{
+	struct entry rest = *n->entry;
+	uint32_t ports[2];
+	struct rule_spec spec = { .list = ENTRY_ALLOW, .entry = &rest, .ports = ports };
+
+	rest.apex &= !(decided & RULE_APEX);
+	rest.below &= !(decided & RULE_BELOW);
+	for (size_t i = 0; i < n->n_ports; i++) {
+		if (r == n->best[i] && (is_same_name(n->entry, r) || decided == n->decided[i]))
+			take_port(n, r, i, &spec);
+	}
+	return rest.is_prefix || rest.apex || rest.below ? add(n, r, &spec) : 0;
+}
+
+/* Adds the rules that the entry comes to. Of several for one name the first one decides: their order stays. */
+static int add_rules(struct narrowing *n)
+{
+	struct entry part;
+
 	for (uint32_t at = 0; at < n->from->store.n_words; at = rule_after(n->from, at)) {
 		const struct policy_rule *r = rule_at(n->from, at);
-		struct entry entry = entry_of(r);
-		uint32_t ports[2];
-		struct rule_spec spec = { .list = ENTRY_ALLOW, .entry = &entry, .ports = ports };
+		int rc = 0;
 
-		if (!(r->flags & RULE_LIMITED) || r->flags & RULE_DUPLICATE || !is_within(n->entry, r))
+		if (r->flags & (RULE_DENY | RULE_DUPLICATE))
 			continue;
-		for (size_t i = 0; i < n->n_ports; i++) {
-			if (r != n->best[i] && gives(n, r, i))
-				ports[spec.n_ports++] = n->ports[i];
-		}
-		if (spec.n_ports && add(n, r, &spec))
+		if (is_same_name(n->entry, r) && (r == n->best[0] || r == n->best[1]))
+			rc = add_best(n, r, 0);
+		else if (find_part(n->entry, r, &part))
+			rc = add_part(n, r, &part);
+		if (rc)
+			return -1;
+	}
+	for (size_t i = 0; i < n->n_ports; i++) {
+		bool added = i == 1 && n->best[1] == n->best[0] && n->decided[1] == n->decided[0];
+
+		if (!added && !is_same_name(n->entry, n->best[i]) && add_best(n, n->best[i], n->decided[i]))
 			return -1;
 	}
 	return 0;
+}
+
+/* Whether match() would choose among the rules for the i-th port as it does in the whole policy. */
+static bool is_faithful(const struct narrowing *n, size_t i)
+{
+	return PORT_ANY_BYTES(n->ports[i]) || n->kinds[i] != (KIND_PLAIN | KIND_ANY_BYTES | KIND_SPECIAL);
 }
 
 static int narrow_to(struct narrowing *n, const char *text)
@@ -197,6 +259,7 @@ static int narrow_to(struct narrowing *n, const char *text)
 	n->entry = &entry;
 	n->covered = false;
 	n->best[0] = n->best[1] = NULL;
+	n->kinds[0] = n->kinds[1] = n->decided[0] = n->decided[1] = 0;
 	n->level = 0;
 	n->n_ports = entry.port ? 1 : 2;
 	n->ports[0] = entry.port ? entry.port : PORT_PACK(80, false);
@@ -214,7 +277,15 @@ static int narrow_to(struct narrowing *n, const char *text)
 				       "%s: port %u%s is not permitted; name the port that you need, as in "
 				       "HOST:443",
 				       quoted, PORT_NUMBER(n->ports[i]), PORT_ANY_BYTES(n->ports[i]) ? "/tcp" : "");
-	return add_best(n) || add_limited(n) ? -1 : 0;
+	if (add_rules(n))
+		return -1;
+	for (size_t i = 0; i < n->n_ports; i++)
+		if (!is_faithful(n, i))
+			return err_set(n->err,
+				       "%s: port %u is permitted in different ways below it; name the hosts that you "
+				       "need, or HOST:%u/tcp",
+				       quoted, PORT_NUMBER(n->ports[i]), PORT_NUMBER(n->ports[i]));
+	return 0;
 }
 
 /* A deny rule, as it is. */

@@ -51,10 +51,10 @@ static struct policy *load(const char *yaml)
 	return p;
 }
 
-/* The canonical text of what is left of `permit`; or "error: …". To be freed. */
-static char *narrowed(const char *const *entries, size_t n)
+/* The canonical text of what is left of a policy; or "error: …". To be freed. */
+static char *narrowed_from(const char *yaml, const char *const *entries, size_t n)
 {
-	struct policy *from = load(permit), *p = NULL;
+	struct policy *from = load(yaml), *p = NULL;
 	struct policy_builder *b = policy_builder_new();
 	struct err err = { "" };
 	char *text = NULL;
@@ -74,6 +74,11 @@ static char *narrowed(const char *const *entries, size_t n)
 	}
 	policy_free(p);
 	return text;
+}
+
+static char *narrowed(const char *const *entries, size_t n)
+{
+	return narrowed_from(permit, entries, n);
 }
 
 #define DENIALS \
@@ -137,6 +142,50 @@ static void refused(void **state)
 	assert_narrowed("", "error: ");
 }
 
+static void assert_chosen(const char *rules, const char *entry, const char *want)
+{
+	char *yaml, *text;
+
+	assert_true(asprintf(&yaml, "version: 1\nallow:\n%s", rules) > 0);
+	text = narrowed_from(yaml, &entry, 1);
+	if (!strstr(text, want))
+		fail_msg("%s of\n%s gives:\n%s\nand not:\n%s", entry, rules, text, want);
+	free(text);
+	free(yaml);
+}
+
+#define WIDE(more)  "  - {host: \"*.a.test\", ports: [22" more "\n"
+#define HOST(more)  "  - {host: b.a.test, ports: [22" more "\n"
+#define ADDRS(n)    "], addresses: [10." n ".0.0/16]}"
+#define TEXT(ports) "    ports: [22" ports "]\n"
+#define ADDR(n)	    "    addresses: [10." n ".0.0/16]\n"
+#define LIMIT	    "], limits: {upload: 1kB}}"
+
+/* What is left decides by the rule that decides in the whole policy. */
+static void chosen_as_in_the_whole(void **state)
+{
+	(void)state;
+	/* A host that has other addresses than those around it. */
+	assert_chosen(WIDE(ADDRS("1")) HOST(ADDRS("2")), "*.a.test:22",
+		      "  - host: \"*.a.test\"\n" TEXT("") ADDR("1") "  - host: b.a.test\n" TEXT("") ADDR("2"));
+	/* The wider rule decides since it gives more: any bytes, and then addresses. */
+	assert_chosen(WIDE("/tcp" LIMIT) HOST("]}"), "b.a.test:22", "  - host: b.a.test\n" TEXT("") "    limits:");
+	assert_chosen(WIDE("/tcp]}") HOST(ADDRS("1")), "b.a.test:22", "allow:\n  - b.a.test:22\ndeny");
+	assert_chosen(WIDE(ADDRS("1")) HOST("]}"), "*.a.test:22",
+		      "allow:\n  - host: \"*.a.test\"\n" TEXT("") ADDR("1") "deny");
+	/* The host decides since it gives more, which the entry does not want: nothing that is left would say so. */
+	assert_chosen(WIDE(ADDRS("1")) HOST("/tcp]}"), "*.a.test:22",
+		      "error: \"*.a.test:22\": port 22 is permitted in");
+	assert_chosen(WIDE(ADDRS("1")) HOST("/tcp]}"), "b.a.test:22", "allow:\n  - b.a.test:22\ndeny");
+	assert_chosen(WIDE("]}") HOST("/tcp]}"), "*.a.test:22", "  - \"*.a.test:22\"\n");
+	/* The name itself has a rule of its own, and is asked for or not. */
+	assert_chosen(WIDE("]}") "  - {host: a.test, ports: [22" LIMIT "\n", "*.a.test:22",
+		      "allow:\n  - \"*.a.test:22\"\ndeny");
+	assert_chosen("  - {host: .test!, ports: [22" ADDRS("1") "\n  - {host: a.test, ports: [22" ADDRS("2") "\n",
+		      ".a.test:22",
+		      "  - host: a.test\n" TEXT("") ADDR("2") "  - host: \"*.a.test\"\n" TEXT("") ADDR("1"));
+}
+
 static void several_and_none(void **state)
 {
 	const char *const good[] = { "api.test", "x.wild.test" }, *const bad[] = { "api.test", "evil.test" };
@@ -187,6 +236,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(permitted),
 		cmocka_unit_test(refused),
+		cmocka_unit_test(chosen_as_in_the_whole),
 		cmocka_unit_test(several_and_none),
 		cmocka_unit_test(labels_are_those_of_the_file),
 	};

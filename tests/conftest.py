@@ -18,6 +18,11 @@ CALLS = {"x86_64": {"openat": 257, "execve": 59, "socket": 41, "kill": 62, "ptra
                      "sendto": 206, "write": 64, "setuid": 146}}[platform.machine()]
 SHOWN = 8000  # characters of a failed test's last run
 
+# What a shell's `&` or nohup(1) left ignored would be ignored by every program that is tested.
+for _signal in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(_signal) is signal.SIG_IGN:
+        signal.signal(_signal, signal.default_int_handler if _signal == signal.SIGINT else signal.SIG_DFL)
+
 
 @pytest.fixture(scope="session")
 def whole_lab():

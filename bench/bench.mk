@@ -17,12 +17,12 @@ $(BUILD)/bench/policy_bench: $(call objects,obj,$(POLICY_BENCH_SRC))
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ $(NETGATE_LIBS)
 
 # What runs in the lab beside netgate, in C so that it is not the bottleneck.
-BENCH_HELPERS := $(BUILD)/bench/spawn $(BUILD)/bench/server $(BUILD)/bench/client
+BENCH_HELPERS := $(BUILD)/bench/spawn $(BUILD)/bench/server $(BUILD)/bench/client $(BUILD)/bench/policy_bench
 
 $(BUILD)/bench/spawn: $(call objects,obj,bench/spawn.c)
 $(BUILD)/bench/server: $(call objects,obj,bench/server.c)
 $(BUILD)/bench/client: $(call objects,obj,$(addprefix bench/,client.c crowd.c datagrams.c hello.c net.c))
-$(BENCH_HELPERS):
+$(filter-out %/policy_bench,$(BENCH_HELPERS)):
 	@mkdir -p $(@D)
 	@echo "  LD      $@"
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^

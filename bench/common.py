@@ -169,8 +169,8 @@ class Place:
             self.inside.ip(f"addr add {self.client_address}/30 dev eth0", "link set eth0 up",
                            f"route add default via {self.address}")
             self.lab.inet.ip(f"route add {self.client_address}/32 via 203.0.114.{self.host.number + 2}")
-            tune(self.host.net, forward=True)
-            tune(self.inside)
+            tune(self.host.net.path, forward=True)
+            tune(self.inside.path)
             self.folder = os.path.join(self.lab.folder, f"peer{number}")
             os.mkdir(self.folder)
             os.chmod(self.folder, 0o777)
@@ -185,12 +185,16 @@ class Place:
         self._closers.close()
 
 
-def tune(net, forward=False):
-    """More ports than the default, used again as soon as TCP allows: a round makes thousands of connections."""
+def tune(netns, forward=False):
+    """More ports than the default, used again as soon as TCP allows: a round makes thousands of connections.
+
+    `netns`: a path. Without this, who connects spends its time on the search for a free port.
+    """
     values = {"ipv4/ip_local_port_range": "1024 65535", "ipv4/tcp_tw_reuse": "1", "core/somaxconn": "8192"}
     if forward:
         values["ipv4/ip_forward"] = "1"
-    net.run("sh", "-c", " && ".join(f"echo {value} >/proc/sys/net/{key}" for key, value in values.items()))
+    script = " && ".join(f"echo {value} >/proc/sys/net/{key}" for key, value in values.items())
+    subprocess.run(["nsenter", f"--net={netns}", "sh", "-c", script], check=True, timeout=60)
 
 
 class Bench:
@@ -207,7 +211,7 @@ class Bench:
         with self._stack:
             self.lab = self._stack.enter_context(Lab())
             about(self.lab.build)
-            tune(self.lab.inet)
+            tune(self.lab.inet.path)
             self._start_server()
             self._stack = self._stack.pop_all()
         return self

@@ -8,6 +8,7 @@ import time
 
 import common
 import compare
+import growth
 import report
 import start
 
@@ -32,7 +33,7 @@ def measure(options, result):
     if "start" in parts:
         rounds = max(3, int(seconds["start"] * STARTS_A_SECOND))
         start.run(rounds, max(3, rounds // 10))
-    if not {"compare", "memory", "drops"} & set(parts):
+    if parts == ["start"]:
         return
     with common.Bench() as bench:
         if "compare" in parts:
@@ -41,6 +42,8 @@ def measure(options, result):
             result["memory"] = compare.memory(bench, classes, seconds["memory"])
         if "drops" in parts:
             result["drops"] = compare.drops(bench, classes, seconds["drops"], result["rounds"])
+        if "growth" in parts:
+            growth.run(bench, classes, seconds["growth"], result["rounds"], options.seconds < QUICK_BELOW)
 
 
 def main():

@@ -10,9 +10,13 @@ import subprocess
 
 from common import figure, table
 from lab import Lab
+from lab.runtimes import Docker, Images
+from lab.runtimes.docker import CLIENT
 
 TRUE = "/usr/bin/true"
-PLAIN, NETNS, BWRAP, NETGATE = "fork and exec", "ip netns exec", "bwrap --unshare-all", "netgate"
+PLAIN, NETNS, BWRAP, NETGATE, DOCKER = "fork and exec", "ip netns exec", "bwrap --unshare-all", "netgate", "docker run"
+DOCKERD = "/usr/sbin/dockerd"
+DOCKER_SHARE = 8  # of the rounds: it takes a while
 TRACED = "execve,clone,clone3,fork,vfork,exit_group,setns,pivot_root,seccomp,sendmsg"
 
 
@@ -39,8 +43,15 @@ def on_host(lab, argv, user, mounts):
     return done.stdout
 
 
-def compare(lab, user, mounts, rounds):
-    commands = ways(lab, user)
+def docker_ways(lab, docker):
+    """Debian's docker with a network of its own and no way out of it, beside netgate."""
+    image = docker.add(docker.images.busybox())
+    run = [CLIENT, f"--host=unix://{docker.socket}", "run", "--rm", "--network=none", image, "true"]
+    return {PLAIN: [TRUE], DOCKER: run, NETGATE: netgate(lab, None)}
+
+
+def compare(lab, user, mounts, rounds, commands=None):
+    commands = commands or ways(lab, user)
     argv = [os.path.join(lab.programs(), "spawn"), str(rounds)]
     for command in commands.values():
         argv += ["+", *command]
@@ -54,7 +65,8 @@ def compare(lab, user, mounts, rounds):
         over = [own - other for own, other in zip(wall, plain, strict=True)]
         rows.append([what, figure(wall, 2), figure(over, 2), f"{statistics.median(wall) / statistics.median(plain):.1f}",
                      f"{min(wall):.2f}", f"{min(wall) - min(plain):.2f}", figure(cpu, 2)])
-    table(f"Start, {'an ordinary user' if user else 'root'} ({rounds} rounds)",
+    beside = ", beside docker" if DOCKER in commands else ""
+    table(f"Start, {'an ordinary user' if user else 'root'}{beside} ({rounds} rounds)",
           ["way to run `true`", "ms", "over fork and exec", "times fork and exec", "least ms", "over the least", "CPU ms"],
           rows)
 
@@ -160,6 +172,9 @@ def run(rounds, traces):
             compare(lab, lab.user, mounts, rounds)
             if shutil.which("strace"):
                 phases(lab, mounts, traces)
+            if os.path.exists(DOCKERD):
+                with Docker(lab, Images(lab.build)) as docker:
+                    compare(lab, None, mounts, max(3, rounds // DOCKER_SHARE), docker_ways(lab, docker))
     finally:
         if made:
             os.rmdir("/run/netns")

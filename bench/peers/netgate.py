@@ -27,6 +27,7 @@ class Netgate(Peer):
             host=place.host, workspace=workspace, stdin=subprocess.PIPE, stderr=None)
         self._process = self.running.process
         self._client = Client(self._process)
+        self.tune_client()
 
     def client(self):
         """The only one: ending it ends netgate."""

@@ -23,6 +23,7 @@ class Pasta(Peer):
                   "-T", "none", "-U", "none", "--", client, SERVER], user=self.place.lab.user,
                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._client = Client(self._process)
+        self.tune_client()
 
     def client(self):
         return self._client

@@ -3,6 +3,7 @@
 
 import os
 
+from common import tune
 from lab.ns import NetNS
 
 from . import SERVER, Peer
@@ -17,6 +18,7 @@ class Slirp4netns(Peer):
 
     def start(self):
         self.net = NetNS()
+        tune(self.net.path)
         ready, write = os.pipe()
         try:
             self.run([self.find(), "--configure", "--mtu=65520", "--disable-host-loopback", f"--ready-fd={write}",

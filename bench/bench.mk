@@ -38,11 +38,11 @@ $(BUILD)/bench/hot_paths: $(call objects,obj,tests/scenario/hot_paths.c $(WORLD_
 instructions: $(BUILD)/bench/hot_paths ## instructions that a connection, a request and relayed bytes take, against those on file
 	$(Q)BUILD=$(BUILD) CC="$(CC)" CFLAGS="$(CFLAGS)" $(PYTHON) -B bench/instructions.py $(INSTRUCTIONS)
 
-BENCH_SECONDS ?= 780
+BENCH_SECONDS ?= 720
 BENCH ?=
 
 .PHONY: bench
-bench: ## netgate measured beside what people would pick instead, on this machine (root or sudo); BENCH_SECONDS=130 for a first impression
+bench: ## netgate measured beside what people would pick instead, on this machine (root or sudo); BENCH_SECONDS=80 for a first impression
 	@.ci/install .ci/deps/build .ci/deps/demo .ci/deps/bench
 	@$(MAKE) --no-print-directory all $(BENCH_HELPERS)
 	@$(SUDO) env BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) bench/run.py --seconds $(BENCH_SECONDS) $(BENCH)

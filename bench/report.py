@@ -18,6 +18,7 @@ PANELS = [
     ("download", "CPU s per GB down (less is better)", "cpu_gb"),
 ]
 LABELS, BAR_LEFT, BAR_WIDTH, ROW, PANEL_GAP = 130, 140, 280, 17, 34
+CUT = 4  # times the median of a panel
 OWN, OTHER = "#1f6f8b", "#b9c4c9"
 
 
@@ -122,20 +123,23 @@ def text(x, y, words, anchor="start", size=11, weight="normal"):
 
 
 def panel(x, y, title, bars):
-    """`bars`: [(label, figures)], the longest reaches to the right edge."""
+    """`bars`: [(label, figures)]. What is far longer than most of them is cut off: its figure says how long it is."""
     parts = [text(x, y, title, weight="bold", size=12)]
-    most = max(max(found) for _, found in bars)
+    middles = sorted(statistics.median(found) for _, found in bars)
+    most = min(middles[-1] * 1.1, CUT * middles[len(middles) // 2])
     scale = BAR_WIDTH / most
     for i, (label, found) in enumerate(bars):
         top = y + 8 + i * ROW
         middle = statistics.median(found)
         left = x + BAR_LEFT
+        right = min(max(found), most) * scale
         parts += [text(x + LABELS, top + 11, label, "end"),
-                  f'<rect x="{left}" y="{top + 2}" width="{max(1, middle * scale):.1f}" height="{ROW - 5}" '
+                  f'<rect x="{left}" y="{top + 2}" width="{max(1, min(middle, most) * scale):.1f}" height="{ROW - 5}" '
                   f'fill="{OWN if label == "netgate" else OTHER}"/>',
-                  f'<path d="M{left + min(found) * scale:.1f} {top + ROW / 2 - 0.5}H{left + max(found) * scale:.1f}" '
-                  'stroke="#333" stroke-width="1.2"/>',
-                  text(left + max(found) * scale + 5, top + 11, f"{middle:.2f}" if most < 100 else f"{middle:.0f}", size=10)]
+                  text(left + right + 5, top + 11, f"{middle:.2f}" if most < 100 else f"{middle:.0f}", size=10)]
+        if min(found) < most:
+            parts.append(f'<path d="M{left + min(found) * scale:.1f} {top + ROW / 2 - 0.5}H{left + right:.1f}" stroke="#333" '
+                         'stroke-width="1.2"/>')
     return parts
 
 

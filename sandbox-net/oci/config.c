@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/capability.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -56,6 +57,70 @@ static char *read_all(int fd, size_t *len, struct err *err)
 	return NULL;
 }
 
+/*
+ * The names that are read or written here. JSON readers of Go's, as most runtimes are, take "Process" for "process" too, and the later
+ * one counts: an object with a name that differs in case only, or is not ASCII, can be read in two ways.
+ */
+static const char *const known_names[] = {
+	"process", "capabilities", "bounding",	    "permitted",     "effective",   "inheritable", "ambient",
+	"env",	   "linux",	   "seccomp",	    "hooks",	     "mounts",	    "options",	   "syscalls",
+	"names",   "action",	   "args",	    "index",	     "value",	    "op",	   "type",
+	"source",  "errnoRet",	   "destination",   "path",	     "annotations", "id",	   "pid",
+	"status",  "bundle",	   "defaultAction", "createRuntime",
+};
+
+static int check_names(json_t *object, struct err *err)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach(object, name, value)
+	{
+		for (const char *c = name; *c; c++)
+			if ((unsigned char)*c >= 0x80)
+				return err_set(err, "a name that is not ASCII");
+		for (size_t i = 0; i < sizeof(known_names) / sizeof(*known_names); i++)
+			if (strcasecmp(name, known_names[i]) == 0 && strcmp(name, known_names[i]) != 0)
+				return err_set(err, "\"%s\" could be taken for \"%s\"", name, known_names[i]);
+	}
+	return 0;
+}
+
+/* The same for each object of a list. */
+static int check_list(json_t *list, struct err *err)
+{
+	json_t *item;
+	size_t i;
+
+	json_array_foreach(list, i, item)
+	{
+		if (check_names(item, err))
+			return -1;
+	}
+	return 0;
+}
+
+/* Annotations have names of any kind, and every reader takes them as they are. */
+static int check_all_names(json_t *object, struct err *err)
+{
+	json_t *process = json_object_get(object, "process"), *section = json_object_get(object, "linux");
+	json_t *seccomp = json_object_get(section, "seccomp"), *rules = json_object_get(seccomp, "syscalls"), *rule;
+	size_t i;
+
+	if (check_names(object, err) || check_names(process, err) || check_names(section, err) ||
+	    check_names(seccomp, err) || check_names(json_object_get(process, "capabilities"), err) ||
+	    check_names(json_object_get(object, "capabilities"), err) ||
+	    check_names(json_object_get(object, "hooks"), err) || check_list(json_object_get(object, "mounts"), err) ||
+	    check_list(rules, err))
+		return -1;
+	json_array_foreach(rules, i, rule)
+	{
+		if (check_list(json_object_get(rule, "args"), err))
+			return -1;
+	}
+	return 0;
+}
+
 json_t *config_read(int fd, const char *what, struct err *err)
 {
 	json_error_t error;
@@ -79,11 +144,12 @@ json_t *config_read(int fd, const char *what, struct err *err)
 		err_set(err, "%s: not JSON: %s (line %d)", what, error.text, error.line);
 	else if (!json_is_object(object))
 		err_set(err, "%s: not a JSON object", what);
-	if (object && !json_is_object(object)) {
-		json_decref(object);
-		return NULL;
-	}
-	return object;
+	else if (check_all_names(object, err) == 0)
+		return object;
+	else
+		err_wrap(err, "%s", what);
+	json_decref(object);
+	return NULL;
 }
 
 json_t *config_load(const char *path, struct err *err)
@@ -171,8 +237,10 @@ struct vet_known config_process(const json_t *config)
 	const json_t *process = json_object_get(config, "process");
 	const json_t *seccomp = json_object_get(json_object_get(config, "linux"), "seccomp");
 
+	/* What it means to leave them out is each runtime's to say: the worst is assumed. */
 	return (struct vet_known){
-		.caps = config_capabilities(process),
+		.caps = json_is_object(json_object_get(process, "capabilities")) ? config_capabilities(process)
+										 : UINT64_MAX,
 		.filtered = json_is_object(seccomp),
 	};
 }
@@ -245,23 +313,19 @@ int config_annotate(json_t *config, const char *key, const char *value, struct e
 
 int config_resolv_conf(json_t *config, const char *file, struct err *err)
 {
-	json_t *mounts = member(config, "mounts", json_array, err), *mount;
-	size_t i;
+	json_t *mounts = member(config, "mounts", json_array, err);
 
 	if (!mounts)
 		return -1;
-	json_array_foreach(mounts, i, mount)
-	{
-		const char *destination = json_string_value(json_object_get(mount, "destination"));
+	for (size_t i = json_array_size(mounts); i-- > 0;) {
+		const json_t *destination = json_object_get(json_array_get(mounts, i), "destination");
 
-		if (!destination || strcmp(destination, "/etc/resolv.conf") != 0)
-			continue;
-		if (json_object_set_new(mount, "source", json_string(file)) ||
-		    json_object_set_new(mount, "type", json_string("bind")) ||
-		    json_object_set_new(mount, "options",
-					json_pack("[sssss]", "bind", "ro", "nosuid", "nodev", "noexec")))
-			return out_of_memory(err);
-		return 0;
+		if (json_is_string(destination) && strcmp(json_string_value(destination), "/etc/resolv.conf") == 0)
+			json_array_remove(mounts, i);
 	}
-	return 0;
+	return json_array_append_new(mounts, json_pack("{s:s, s:s, s:s, s:[sssss]}", "destination", "/etc/resolv.conf",
+						       "type", "bind", "source", file, "options", "bind", "ro",
+						       "nosuid", "nodev", "noexec"))
+		       ? out_of_memory(err)
+		       : 0;
 }

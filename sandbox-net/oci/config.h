@@ -42,7 +42,7 @@ const char *config_env(const json_t *config, const char *name);
 int config_forbid_calls(json_t *config, struct err *err);
 
 /*
- * Lets the container's /etc/resolv.conf name the gate: the runtime's own is a bind mount of the host's text. `file` is
+ * Lets the container's /etc/resolv.conf name the gate: an engine's own is a bind mount of the host's text, or the image's file. `file` is
  * mounted in its place, read-only, since it is the same for every container. Returns 0 or -1.
  */
 int config_resolv_conf(json_t *config, const char *file, struct err *err);

@@ -4,17 +4,17 @@
  * name loses those names; one that forbids by name gets them; without a profile there is one of these alone. Never are
  * there two rules that say different things about one call, which libseccomp refuses, and no rule permits more than before.
  *
- * i386's socketcall(2) keeps its arguments in memory, where no filter looks: it goes as a whole. i386 programs have
- * had socket(2) itself since Linux 4.3.
+ * i386's socketcall(2) keeps its arguments in memory, where no filter looks: it goes as a whole, by a rule of its own, since libseccomp
+ * makes one that permits it of each that permits socket(2). i386 programs have had socket(2) itself since Linux 4.3.
  */
+#include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "base/err.h"
 #include "sandbox-net/oci/config.h"
 
-#define EPERM_NUMBER 1
-#define FAMILY_BITS  0xffffffffLL /* of a system call's argument, those that make an int */
+#define FAMILY_BITS 0xffffffffLL /* of a system call's argument, those that make an int */
 
 static const char *const forbidden[] = { "io_uring_setup", "io_uring_enter", "io_uring_register", "add_key",
 					 "request_key",	   "keyctl",	     "socketcall" };
@@ -171,8 +171,18 @@ static json_t *permit_below_vsock(void)
 static json_t *refuse_vsock(void)
 {
 	return json_pack("{s:[s], s:s, s:i, s:[{s:i, s:I, s:i, s:s}]}", "names", "socket", "action", "SCMP_ACT_ERRNO",
-			 "errnoRet", EPERM_NUMBER, "args", "index", 0, "value", (json_int_t)FAMILY_BITS, "valueTwo",
-			 AF_VSOCK, "op", "SCMP_CMP_MASKED_EQ");
+			 "errnoRet", EPERM, "args", "index", 0, "value", (json_int_t)FAMILY_BITS, "valueTwo", AF_VSOCK,
+			 "op", "SCMP_CMP_MASKED_EQ");
+}
+
+/* For a profile whose default refuses. A rule that says the same as the default would be left out: it gets another number. */
+static json_t *refuse_socketcall(const json_t *profile)
+{
+	const json_t *number = json_object_get(profile, "defaultErrnoRet");
+	const bool same = json_is_integer(number) && json_integer_value(number) == ENOSYS;
+
+	return json_pack("{s:[s], s:s, s:i}", "names", "socketcall", "action", "SCMP_ACT_ERRNO", "errnoRet",
+			 same ? EPERM : ENOSYS);
 }
 
 /* For a profile whose default permits: these calls fail with EPERM. */
@@ -186,7 +196,7 @@ static int forbid(json_t *rules)
 			failed |= json_array_append_new(names, json_string(forbidden[i]));
 	if (json_array_size(names) > 0)
 		failed |= json_array_append_new(rules, json_pack("{s:O, s:s, s:i}", "names", names, "action",
-								 "SCMP_ACT_ERRNO", "errnoRet", EPERM_NUMBER));
+								 "SCMP_ACT_ERRNO", "errnoRet", EPERM));
 	json_decref(names);
 	return forbids(rules, "socket") ? failed : failed | json_array_append_new(rules, refuse_vsock());
 }
@@ -213,7 +223,8 @@ int config_forbid_calls(json_t *config, struct err *err)
 		prune_all(rules);
 		return forbid(rules) ? err_set(err, "out of memory") : 0;
 	}
-	if (prune_all(rules) && json_array_append_new(rules, permit_below_vsock()))
+	if ((prune_all(rules) && json_array_append_new(rules, permit_below_vsock())) ||
+	    json_array_append_new(rules, refuse_socketcall(profile)))
 		return err_set(err, "out of memory");
 	return 0;
 }

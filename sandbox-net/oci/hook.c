@@ -98,7 +98,7 @@ static int run(struct hook *h, const char *permits, struct attach_options *o, st
 	/* With the capability, it may have interfaces of its own, and could remove the rules that make the gate's the only one. */
 	alone = !(h->known.caps >> CAP_NET_ADMIN & 1);
 	if (!place_is_host())
-		return request_service(h->pid, h->id, h->to, &h->choice, alone, err);
+		return request_service(h->pid, h->id, &h->choice, alone, err);
 	o->kind = TARGET_PID;
 	o->what = h->pid;
 	o->name = h->id;

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 #include "base/attach.h"
 #include "base/err.h"
 #include "base/handoff.h"
+#include "sandbox-net/oci/request.h"
 
 static const char resolv_conf[] = "# the gate of netgate\nnameserver " GATE_ADDR4 "\n";
 
@@ -31,31 +31,15 @@ bool place_is_host(void)
 	return host && geteuid() == 0;
 }
 
-static int directory(char dir[static PATH_MAX], struct err *err)
-{
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
-
-	/* In a user namespace of podman's the user is called root, and /run is not his. */
-	if (place_is_host() || geteuid() != 0)
-		return attach_directory(dir, true, err);
-	if (!runtime || runtime[0] != '/' || snprintf(dir, PATH_MAX, "%s/netgate", runtime) >= PATH_MAX)
-		return err_set(err, "XDG_RUNTIME_DIR does not say where the container's resolv.conf can be");
-	return mkdir(dir, 0700) && errno != EEXIST ? err_set_errno(err, errno, "%s", dir) : 0;
-}
-
-int place_resolv_conf(char path[static PATH_MAX], struct err *err)
+int place_write_resolv_conf(const char *dir, char path[static PATH_MAX], struct err *err)
 {
 	const size_t len = sizeof(resolv_conf) - 1;
-	char dir[PATH_MAX - 32], beside[PATH_MAX];
-	char full[PATH_MAX];
+	char beside[PATH_MAX];
 	int fd;
 
-	if (directory(full, err))
-		return -1;
-	if (snprintf(dir, sizeof(dir), "%s", full) >= (int)sizeof(dir))
+	if (snprintf(path, PATH_MAX, "%s/resolv.conf", dir) >= PATH_MAX ||
+	    snprintf(beside, sizeof(beside), "%s/resolv.conf.%ld", dir, (long)getpid()) >= (int)sizeof(beside))
 		return err_set(err, "the path of the runtime directory is too long");
-	snprintf(path, PATH_MAX, "%s/resolv.conf", dir);
-	snprintf(beside, sizeof(beside), "%s/resolv.conf.%ld", dir, (long)getpid());
 	fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (fd < 0)
 		return err_set_errno(err, errno, "%s", beside);
@@ -67,5 +51,17 @@ int place_resolv_conf(char path[static PATH_MAX], struct err *err)
 		return -1;
 	}
 	close(fd);
+	return 0;
+}
+
+int place_resolv_conf(char path[static PATH_MAX], struct err *err)
+{
+	char dir[PATH_MAX];
+
+	if (place_is_host())
+		return attach_directory(dir, true, err) ? -1 : place_write_resolv_conf(dir, path, err);
+	snprintf(path, PATH_MAX, REQUEST_DIRECTORY "/resolv.conf");
+	if (access(path, R_OK))
+		return err_set_errno(err, errno, "%s: " REQUEST_NEEDED, path);
 	return 0;
 }

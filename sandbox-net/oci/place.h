@@ -12,9 +12,12 @@ struct err;
 bool place_is_host(void);
 
 /*
- * A resolv.conf that names the gate, the same for every container: makes it in the runtime directory (of root, or of the user
- * by XDG_RUNTIME_DIR) and says where it is. Returns 0 or -1.
+ * Where a resolv.conf that names the gate is, the same for every container: for root in the runtime directory, where it is made;
+ * for others where root's service has put it, since podman tells its precreate hooks nothing about the user. Returns 0 or -1.
  */
 int place_resolv_conf(char path[static PATH_MAX], struct err *err);
+
+/* Makes that file in a directory, readable for everybody. Returns 0 or -1. */
+int place_write_resolv_conf(const char *dir, char path[static PATH_MAX], struct err *err);
 
 #endif

@@ -22,15 +22,12 @@ static int connect_service(struct err *err)
 	if (connect(sock, (const struct sockaddr *)&to, sizeof(to)) == 0 &&
 	    setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) == 0)
 		return sock;
-	err_set_errno(err, errno,
-		      "cannot reach root's service at " REQUEST_PATH
-		      " (a gate for a container of an ordinary user's needs it: sandbox-net oci-service, as root)");
+	err_set_errno(err, errno, REQUEST_PATH ": " REQUEST_NEEDED);
 	close(sock);
 	return -1;
 }
 
-int request_service(const char *pid, const char *id, const char *to, const struct choice *choice, bool alone,
-		    struct err *err)
+int request_service(const char *pid, const char *id, const struct choice *choice, bool alone, struct err *err)
 {
 	struct request_msg *msg = calloc(1, sizeof(*msg));
 	struct answer_msg answer;
@@ -43,7 +40,6 @@ int request_service(const char *pid, const char *id, const char *to, const struc
 		msg->choice = *choice;
 		msg->alone = alone;
 		snprintf(msg->id, sizeof(msg->id), "%s", id);
-		snprintf(msg->to, sizeof(msg->to), "%s", to);
 		/* A service that refuses at once does not wait for the request; the answer is there all the same. */
 		(void)send(sock, msg, sizeof(*msg), MSG_NOSIGNAL);
 		do

@@ -17,12 +17,12 @@
 #define REQUEST_DIRECTORY "/run/netgate-service"
 #define REQUEST_PATH	  REQUEST_DIRECTORY "/socket"
 #define REQUEST_WAIT_S	  60
+#define REQUEST_NEEDED	  "a gate for an ordinary user's container needs root's service, sandbox-net oci-service"
 
 struct request_msg {
 	uint32_t magic;
 	int32_t pid;
 	char id[ATTACH_NAME_MAX + 8];
-	char to[ATTACH_TO_MAX];
 	struct choice choice;
 	uint8_t alone; /* as in gate.h; 0 or not */
 };
@@ -33,8 +33,7 @@ struct answer_msg {
 	char text[ERR_TEXT_MAX]; /* why */
 };
 
-/* Asks the service to attach the container whose process has this number. Returns 0 or -1. */
-int request_service(const char *pid, const char *id, const char *to, const struct choice *choice, bool alone,
-		    struct err *err);
+/* Asks the service to attach the container with this id, whose process has this number. Returns 0 or -1. */
+int request_service(const char *pid, const char *id, const struct choice *choice, bool alone, struct err *err);
 
 #endif

@@ -8,6 +8,7 @@
  * "exec" with capabilities that the container has not is refused: such a process could change the gate's links.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,45 +58,60 @@ static int prepare(json_t *config, struct err *err)
 /* ---- the runtime ---- */
 
 struct call {
-	char **argv; /* of the other runtime, without its name */
+	char **argv;	 /* of the other runtime, without its name */
+	const char *log; /* where containerd looks for the reason, as JSON; or NULL */
 	const char *command;
-	const char *bundle;  /* of create and run */
-	const char *process; /* of exec: the file; or NULL */
+	char **words; /* behind it */
 };
 
-/* The value of an option, which stands in the word or in the next one. NULL when the word is another option. */
-static const char *option_value(char **word, const char *name)
+/*
+ * The value that a word gives to the option of this name and this letter, in the word itself or in the next one. NULL when it is another
+ * word, or has no value.
+ */
+static const char *option_value(char **word, const char *name, char letter)
 {
 	const size_t len = strlen(name);
+	const char *text = *word;
 
-	if (strncmp(*word, name, len) != 0)
+	if (text[0] != '-')
 		return NULL;
-	if ((*word)[len] == '=')
-		return *word + len + 1;
-	return (*word)[len] == '\0' ? word[1] : NULL;
+	if (letter && text[1] == letter)
+		return text[2] == '=' ? text + 3 : text[2] ? text + 2 : word[1];
+	if (text[1] != '-' || strncmp(text + 2, name, len) != 0)
+		return NULL;
+	if (text[2 + len] == '=')
+		return text + 3 + len;
+	return text[2 + len] == '\0' ? word[1] : NULL;
 }
 
-/* Understands as much of runc's command line as is needed here. */
-static void parse_call(char **argv, struct call *c)
+/* Understands as much of runc's command line as is needed here; what it takes for a command must be one. */
+static int parse_call(char **argv, struct call *c, struct err *err)
 {
-	static const char *const with_value[] = { "--log", "--log-format", "--root", "--criu", "--rootless" };
+	static const char *const with_value[] = { "--log",  "--log-format", "--root",
+						  "--criu", "--rootless",   "--cgroup-manager" };
+	static const char *const commands[] = { "create", "run",  "exec",     "start", "state",	     "kill",
+						"delete", "list", "ps",	      "pause", "resume",     "update",
+						"events", "wait", "features", "spec",  "checkpoint", "restore" };
 
-	*c = (struct call){ .argv = argv, .bundle = "." };
-	for (; *argv && **argv == '-'; argv++)
+	*c = (struct call){ .argv = argv };
+	for (; *argv && **argv == '-'; argv++) {
+		const char *log = option_value(argv, "log", '\0');
+
+		c->log = log ? log : c->log;
 		for (size_t i = 0; i < sizeof(with_value) / sizeof(*with_value); i++)
 			if (strcmp(*argv, with_value[i]) == 0 && argv[1]) {
 				argv++;
 				break;
 			}
-	c->command = *argv;
-	for (; *argv; argv++) {
-		const char *bundle = option_value(argv, "--bundle"), *process = option_value(argv, "--process");
-
-		bundle = bundle ? bundle : option_value(argv, "-b");
-		process = process ? process : option_value(argv, "-p");
-		c->bundle = bundle ? bundle : c->bundle;
-		c->process = process ? process : c->process;
 	}
+	c->command = *argv;
+	if (!c->command)
+		return 0;
+	c->words = argv + 1;
+	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
+		if (strcmp(c->command, commands[i]) == 0)
+			return 0;
+	return err_set(err, "\"%s\" is no command of a runtime's that is known here", c->command);
 }
 
 static int take_environment(json_t *config, struct err *err)
@@ -125,7 +141,7 @@ static int add_hook(json_t *config, char **words, size_t n_words, struct err *er
 		return err_set_errno(err, errno, "/proc/self/exe");
 	self[len] = '\0';
 	for (size_t i = 0; i < n_words; i++) {
-		if (option_value(&words[i], "--runtime")) {
+		if (option_value(&words[i], "runtime", '\0')) {
 			i += strcmp(words[i], "--runtime") == 0;
 			continue;
 		}
@@ -136,13 +152,31 @@ static int add_hook(json_t *config, char **words, size_t n_words, struct err *er
 	return config_add_hook(config, self, argv, err);
 }
 
+/* Whose config.json it is. The last one counts, as for the runtimes. */
+static int find_bundle(const struct call *c, const char **bundle, struct err *err)
+{
+	*bundle = ".";
+	for (char **word = c->words; *word; word++) {
+		const char *value = option_value(word, "bundle", 'b');
+
+		if (option_value(word, "config", 'f'))
+			return err_set(err, "%s: the container's configuration must be its bundle's config.json",
+				       *word);
+		*bundle = value ? value : *bundle;
+	}
+	return 0;
+}
+
 static int prepare_bundle(const struct call *c, char **words, size_t n_words, struct err *err)
 {
 	char path[PATH_MAX];
+	const char *bundle;
 	json_t *config;
 	int rc = -1;
 
-	if (snprintf(path, sizeof(path), "%s/config.json", c->bundle) >= (int)sizeof(path))
+	if (find_bundle(c, &bundle, err))
+		return -1;
+	if (snprintf(path, sizeof(path), "%s/config.json", bundle) >= (int)sizeof(path))
 		return err_set(err, "the bundle's path is too long");
 	config = config_load(path, err);
 	if (config && take_environment(config, err) == 0 && prepare(config, err) == 0 &&
@@ -152,18 +186,36 @@ static int prepare_bundle(const struct call *c, char **words, size_t n_words, st
 	return rc;
 }
 
-static int check_exec(const struct call *c, uint32_t risks, struct err *err)
+static int process_capabilities(const char *path, uint64_t *caps, struct err *err)
 {
-	json_t *process;
-	uint64_t caps;
+	json_t *process = config_load(path, err);
 
-	if (!c->process || risks >> ATTACH_RISK_NET_ADMIN & 1)
-		return 0;
-	process = config_load(c->process, err);
 	if (!process)
 		return -1;
-	caps = config_capabilities(process);
+	*caps |= config_capabilities(process);
 	json_decref(process);
+	return 0;
+}
+
+/*
+ * Engines describe the process in a file; a person may add capabilities by name. Where the options end is not looked for: of
+ * a command line that can be read in two ways the worse one counts.
+ */
+static int check_exec(const struct call *c, uint32_t risks, struct err *err)
+{
+	uint64_t caps = 0;
+
+	if (risks >> ATTACH_RISK_NET_ADMIN & 1)
+		return 0;
+	for (char **word = c->words; *word; word++) {
+		const char *path = option_value(word, "process", 'p'), *name = option_value(word, "cap", 'c');
+		cap_value_t value;
+
+		if (path && process_capabilities(path, &caps, err))
+			return -1;
+		if (name && cap_from_name(name, &value) == 0 && value < 64)
+			caps |= UINT64_C(1) << value;
+	}
 	if (caps & DANGEROUS)
 		return err_set(
 			err, "a process with CAP_NET_ADMIN or CAP_SYS_ADMIN could change the gate's links; leave them "
@@ -185,11 +237,26 @@ static int look_at_call(const struct call *c, char **words, size_t n_words, uint
 	return 0;
 }
 
+/* Says why nothing is run: on stderr, and as runc does it. */
+static int refuse(const char *log, const struct err *err)
+{
+	json_t *line = log ? json_pack("{s:s, s:s+}", "level", "error", "msg", "netgate: ", err->text) : NULL;
+	int fd = line ? open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600) : -1;
+
+	if (fd >= 0 && json_dumpfd(line, fd, JSON_COMPACT) == 0)
+		dprintf(fd, "\n");
+	if (fd >= 0)
+		close(fd);
+	json_decref(line);
+	fprintf(stderr, "netgate: %s\n", err->text);
+	return OCI_FAILED;
+}
+
 int oci_runtime_main(int argc, char **argv)
 {
 	static struct attach_options options;
 	struct err err = { "" };
-	struct call call;
+	struct call call = { 0 };
 	int n = 1;
 
 	while (n < argc && strcmp(argv[n], "--") != 0)
@@ -199,16 +266,15 @@ int oci_runtime_main(int argc, char **argv)
 			fputs(runtime_help, options.help ? stdout : stderr);
 			return options.help ? 0 : OCI_FAILED;
 		}
-		parse_call(argv + n + 1, &call);
-		if (look_at_call(&call, argv + 1, (size_t)n - 1, options.risks, &err) == 0) {
+		if (parse_call(argv + n + 1, &call, &err) == 0 &&
+		    look_at_call(&call, argv + 1, (size_t)n - 1, options.risks, &err) == 0) {
 			/* argv[n] is the "--", in whose place the name goes. */
 			argv[n] = (char *)(options.runtime ? options.runtime : "runc");
 			execvp(argv[n], argv + n);
 			err_set_errno(&err, errno, "cannot run %s", argv[n]);
 		}
 	}
-	fprintf(stderr, "netgate: %s\n", err.text);
-	return OCI_FAILED;
+	return refuse(call.log, &err);
 }
 
 /* ---- podman's precreate hook ---- */

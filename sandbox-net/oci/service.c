@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -107,35 +108,58 @@ static int check_number_of_gates(uid_t uid, struct err *err)
 			      : err_set(err, "user %u has %d gates, which is as many as one may have", uid, GATES_USER);
 }
 
-static bool text_ends(const char *text, size_t cap)
-{
-	return memchr(text, 0, cap) != NULL;
-}
-
 static int serve(const struct service *s, uid_t uid, const char *permits, const struct request_msg *msg,
 		 struct err *err)
 {
 	static struct attach_options options;
-	char pid[16], name[ATTACH_NAME_MAX + 8];
+	char pid[16], name[ATTACH_NAME_MAX + 8], to[ATTACH_TO_MAX];
 	int prefix;
 
-	if (msg->magic != REQUEST_MAGIC || msg->pid <= 1 || !text_ends(msg->id, sizeof(msg->id)) ||
-	    !text_ends(msg->to, sizeof(msg->to)) || !attach_name_ok(msg->id))
+	if (msg->magic != REQUEST_MAGIC || msg->pid <= 1 || !memchr(msg->id, 0, sizeof(msg->id)) ||
+	    !attach_name_ok(msg->id))
 		return err_set(err, "a malformed request");
 	if (choice_check(&msg->choice, err) || (!msg->choice.job[0] && check_number_of_gates(uid, err)))
 		return -1;
 	prefix = name_prefix(name, sizeof(name), uid);
 	snprintf(name + prefix, sizeof(name) - (size_t)prefix, "%.*s", ATTACH_NAME_MAX - 12, msg->id);
 	snprintf(pid, sizeof(pid), "%d", msg->pid);
+	snprintf(to, sizeof(to), "container %s of user %u", msg->id, uid);
 	options = *s->options;
 	options.kind = TARGET_PID;
 	options.what = pid;
 	options.name = name;
-	options.to = msg->to;
+	options.to = to;
 	options.alone = msg->alone != 0;
 	options.has_owner = true;
 	options.owner = uid;
 	return connect_container(&options, &msg->choice, permits, err);
+}
+
+/* What the gate's netgate says while it starts is why it doesn't: from here on stderr is a file. Returns it, or -1. */
+static int keep_stderr(int *real)
+{
+	int kept = memfd_create("stderr", MFD_CLOEXEC);
+
+	*real = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+	if (kept >= 0 && *real >= 0 && dup2(kept, STDERR_FILENO) >= 0)
+		return kept;
+	return -1;
+}
+
+/* Adds what was kept to the answer, and says all of it on the real stderr. */
+static void tell(int kept, int real, uid_t uid, struct answer_msg *answer)
+{
+	char said[ERR_TEXT_MAX] = "";
+	ssize_t n = kept < 0 ? 0 : pread(kept, said, sizeof(said) - 1, 0);
+
+	said[n > 0 ? n : 0] = '\0';
+	if (real >= 0)
+		dprintf(real, "sandbox-net: user %u: %s\n%s", uid, answer->refused ? answer->text : "attached", said);
+	if (answer->refused) {
+		const size_t len = strlen(answer->text);
+
+		snprintf(answer->text + len, sizeof(answer->text) - len, "\n%s", said);
+	}
 }
 
 static void work(const struct service *s, int sock, uid_t uid, const char *permits)
@@ -143,6 +167,7 @@ static void work(const struct service *s, int sock, uid_t uid, const char *permi
 	struct answer_msg answer = { .magic = REQUEST_MAGIC };
 	struct request_msg *msg = calloc(1, sizeof(*msg));
 	struct err err = { "" };
+	int real = -1, kept = keep_stderr(&real);
 
 	/* Nobody is worked for longer than he waits. */
 	alarm(REQUEST_WAIT_S);
@@ -157,7 +182,7 @@ static void work(const struct service *s, int sock, uid_t uid, const char *permi
 	free(msg);
 	answer.refused = err.text[0] != '\0';
 	memcpy(answer.text, err.text, sizeof(answer.text));
-	fprintf(stderr, "sandbox-net: user %u: %s\n", uid, answer.refused ? err.text : "attached");
+	tell(kept, real, uid, &answer);
 	(void)send(sock, &answer, sizeof(answer), MSG_NOSIGNAL);
 }
 
@@ -246,12 +271,15 @@ static void accept_one(struct service *s)
 static int listen_there(struct service *s, struct err *err)
 {
 	const struct sockaddr_un at = { .sun_family = AF_UNIX, .sun_path = REQUEST_PATH };
+	char path[PATH_MAX];
 
 	if (mkdir(REQUEST_DIRECTORY, 0755) && errno != EEXIST)
 		return err_set_errno(err, errno, REQUEST_DIRECTORY);
 	s->lock = open(REQUEST_DIRECTORY, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->lock < 0 || flock(s->lock, LOCK_EX | LOCK_NB))
 		return err_set_errno(err, errno, REQUEST_DIRECTORY " (does the service run already?)");
+	if (place_write_resolv_conf(REQUEST_DIRECTORY, path, err))
+		return -1;
 	s->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (unlink(REQUEST_PATH) && errno != ENOENT)
 		return err_set_errno(err, errno, REQUEST_PATH);

@@ -95,14 +95,14 @@ def _sweep():
 class Gate:
     """A netgate that waits; as `running` (lab.Running) what lab.start() returns."""
 
-    def __init__(self, lab, args=(), user=None, job=None, log=True, env=None):
+    def __init__(self, lab, args=(), user=None, job=None, log=True, env=None, **kwargs):
         _sweep()
         self.lab, self.user = lab, user
         self.job = job or f"lab-{os.getpid()}-{next(_numbers)}"
         read, write = os.pipe()
         try:
             self.running = lab.start(["--job", self.job, "--ready-fd", str(write), *args], None, user=user, log=log,
-                                     env=runtime(lab, user) | (env or {}), pass_fds=[write])
+                                     env=runtime(lab, user) | (env or {}), pass_fds=[write], **kwargs)
         finally:
             os.close(write)
         with open(read) as ready:

@@ -14,6 +14,7 @@ import contextlib
 
 from .cni import Cni
 from .docker import Docker
+from .gated import GATED, Gated, Policies
 from .gvisor import Gvisor, runsc
 from .images import CA, Image, Images
 from .oci import Oci
@@ -22,8 +23,8 @@ from .qemu import Qemu
 from .runtime import Box, Runtime
 from .site import Site
 
-__all__ = ["CA", "KINDS", "Box", "Cni", "Docker", "Gvisor", "Image", "Images", "Oci", "Podman", "Pool", "Qemu", "Runtime",
-           "Site", "runsc"]
+__all__ = ["CA", "GATED", "KINDS", "Box", "Cni", "Docker", "Gated", "Gvisor", "Image", "Images", "Oci", "Podman", "Policies", "Pool",
+           "Qemu", "Runtime", "Site", "runsc"]
 
 # Each with the interface of Runtime: what holds for one should hold for all.
 KINDS = {

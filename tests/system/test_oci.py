@@ -1,0 +1,553 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Containers that get a gate while they are made: by docker's runtime, podman's hooks, and bundles of runc and crun."""
+
+import contextlib
+import json
+import os
+import socket
+import struct
+import subprocess
+
+import pytest
+
+from lab import v4, v6, wait_for
+from lab.attached import Gate
+from lab.ns import NetNS
+from lab.runtimes import GATED, Policies
+from lab.user import User
+
+FILES = {"permit.yaml": 'version: 1\nallow: [ok.test, "*.wild.test:443"]\n',
+         "default.yaml": "version: 1\nallow: [ok.test:80]\n",
+         "named.yaml": "version: 1\nallow: [other.test]\n"}
+KINDS = ["docker", "podman", "rootless", "runc", "crun"]
+FETCH = ["wget", "-q", "-O", "-", "http://ok.test/hello"]
+HELLO = "hello from ok.test\n"
+
+# Calls that no container behind a gate needs; each prints the name of the error that it ends with.
+CALLS = """
+import ctypes, errno, socket
+libc = ctypes.CDLL(None, use_errno=True)
+def outcome(name, *args):
+    result = libc.syscall(*args)
+    print(name, "made" if result >= 0 else errno.errorcode[ctypes.get_errno()])
+outcome("vsock", 41, 40, 1, 0)
+outcome("io_uring", 425, 8, ctypes.create_string_buffer(120))
+outcome("add_key", 248, b"user", b"name", b"x", 1, -3)
+outcome("keyctl", 250, 0, -3, 0)
+outcome("unix", 41, 1, 1, 0)
+"""
+
+# The same by i386's own gate into the kernel, and by the call that keeps its arguments in memory.
+I386 = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+int main(int argc, char **argv)
+{
+	unsigned *args = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+	long result;
+	args[0] = argc > 1 ? atoi(argv[1]) : 1;
+	args[1] = 1;
+	args[2] = 0;
+	__asm__ volatile("int $0x80" : "=a"(result) : "0"(102L), "b"(1L), "c"(args) : "memory", "r8", "r9", "r10", "r11");
+	printf("%d\n", (int)result);
+	return 0;
+}
+"""
+
+
+def policies(lab, kind):
+    """Those of an ordinary user lie in a directory with that user's name."""
+    prefix = f"{lab.user.name}/" if kind == "rootless" else ""
+    return Policies(lab, {prefix + name: text for name, text in FILES.items()})
+
+
+def directory(lab, gated):
+    return os.path.join(gated.policies.path, lab.user.name) if gated.name == "rootless" else gated.policies.path
+
+
+@pytest.fixture(scope="module")
+def pool(whole_lab, images):
+    """pool(kind): the runtime of this kind with its gates, started when first asked for."""
+    started = {}
+    with contextlib.ExitStack() as stack:
+        def get(kind):
+            if kind not in started:
+                started[kind] = stack.enter_context(GATED[kind](whole_lab, images, policies(whole_lab, kind)))
+            return started[kind]
+        yield get
+
+
+def clean(gated):
+    """Whatever a test left, failed or not, goes; and of netgate nothing may stay."""
+    for ident in gated.runtime.containers():
+        gated.runtime.remove(type("", (), {"id": ident}))
+    gated.nothing_left()
+
+
+@pytest.fixture(params=KINDS)
+def gated(request, lab, pool):
+    yield pool(request.param)
+    clean(pool(request.param))
+
+
+@pytest.fixture
+def docker(lab, pool):
+    yield pool("docker")
+    clean(pool("docker"))
+
+
+@pytest.fixture
+def podman(lab, pool):
+    yield pool("podman")
+    clean(pool("podman"))
+
+
+@pytest.fixture
+def rootless(lab, pool):
+    yield pool("rootless")
+    clean(pool("rootless"))
+
+
+def refused(gated, says, **kwargs):
+    """The container is not started, whoever asked reads why, and nothing is left."""
+    done = gated.run(["echo", "it runs"], **kwargs)
+    assert done.returncode != 0 and "it runs" not in done.stdout, done
+    assert says in (done.stdout + done.stderr).replace('\\"', '"'), done
+    gated.nothing_left()
+    return done
+
+
+# What it is for
+
+def test_gate(lab, gated):
+    """What is permitted is reached by name; the rest is denied; records name the container and its processes; the end is seen."""
+    with gated.start_client(ask={"allow": "ok.test"}) as box:
+        done = box.exec(["curl", "-sS", "https://ok.test/hello"])
+        assert (done.returncode, done.stdout) == (0, HELLO), done
+        done = box.exec(["curl", "-sS", "--resolve", f"bad.test:443:{v4('web')}", "https://bad.test/hello"])
+        assert done.returncode == 35 and "access denied" in done.stdout + done.stderr, done
+        assert box.exec(["curl", "-sS", "https://bad.test/hello"]).returncode == 6
+        assert lab.web.hellos == ["ok.test"]
+        start = gated.records(box, "start")[0]
+        assert box.id[:50] in start["attached"] and start["netns"] == os.stat(box.netns).st_ino, start
+        wait_for(lambda: len(gated.records(box, "process")) >= 2, "the records of processes")
+        assert "/usr/bin/curl" in {record.get("exe") for record in gated.records(box, "process")}
+    wait_for(lambda: gated.records(box, "end"), "the end on record")
+    end = gated.records(box, "end")[0]
+    assert (end["ended"], end["allowed"], end["denied"]) == ("sandbox_gone", 1, 1), end
+    gated.nothing_left()
+
+
+def test_name_server(gated):
+    """The gate's is there without anybody's doing, and can't be changed from inside."""
+    done = gated.run(["sh", "-c", "cat /etc/resolv.conf; echo nameserver 192.0.2.1 >/etc/resolv.conf; cat /etc/resolv.conf"],
+                     ask={"allow": "ok.test"})
+    said = [line for line in done.stdout.splitlines() if not line.startswith("#")]
+    assert said == ["nameserver 10.200.0.1"] * 2, done
+
+
+# What is asked for
+
+def test_default_policy(gated):
+    """Who asks for nothing gets default.yaml; podman's opt-in hook is not even called then, see below."""
+    ask = {"policy": "default"} if gated.runtime.name == "gpodman" else {}
+    assert gated.run(FETCH, ask=ask).stdout == HELLO
+    done = gated.run(["wget", "-q", "-O", "-", "http://other.test/"], ask=ask)
+    assert done.returncode != 0, done
+
+
+def test_named_policy(gated):
+    done = gated.run(["sh", "-c", "wget -q -O - http://other.test/; " + " ".join(FETCH)], ask={"policy": "named"})
+    assert done.stdout == "hello from other.test\n" and done.returncode != 0, done
+
+
+def test_list_of_entries(gated):
+    for separator in (" ", "\t") if gated.runtime.name == "gpodman" else (" ", "\t", ",", " , "):  # podman makes two annotations of it
+        done = gated.run(FETCH, ask={"allow": separator.join(["ok.test:80", "x.wild.test:443"]) + separator})
+        assert done.stdout == HELLO, done
+
+
+@pytest.mark.parametrize("ask, says", [
+    ({"allow": "evil.test"}, '"evil.test" is not permitted'),
+    ({"allow": "ok.test *!"}, "is not permitted"),
+    ({"allow": "ok.test --allow=evil.test"}, "--allow=evil.test"),
+    ({"allow": "0.0.0.0/0:443"}, "is not permitted"),
+    ({"allow": " "}, "it has no entry"),
+    ({"allow": "a " * 1000}, "too long"),
+    ({"allow": "a" * 5000}, "more than 4095 bytes"),
+    ({"policy": "missing"}, "there is no policy missing"),
+    ({"policy": "../../etc/passwd"}, "can't be the name of a policy"),
+    ({"policy": "--audit"}, "there is no policy --audit"),
+    ({"policy": "named", "allow": "ok.test"}, '"ok.test" is not permitted'),
+    ({"job": "nobody"}, "no container may join the job nobody"),
+    ({"job": "a", "policy": "named"}, "a job has its policy"),
+    ({"job": "../x"}, "can't be the name of a job"),
+], ids=lambda value: None if isinstance(value, str) else " ".join(f"{key}={text[:24]}" for key, text in value.items()))
+@pytest.mark.parametrize("kind", ["docker", "runc", "rootless"])
+def test_beyond_what_is_permitted(lab, pool, kind, ask, says):
+    refused(pool(kind), says, ask=ask)
+    assert not lab.web.hellos
+
+
+def test_job(lab, gated):
+    """Two containers under the policy and in the log of one netgate, which the administrator lets them join."""
+    job = f"job{os.getpid()}"
+    permission = os.path.relpath(os.path.join(directory(lab, gated), f"{job}.job"), gated.policies.path)
+    gated.policies.write(permission, "")
+    with joined(lab, gated, job) as gate:
+        for _ in range(2):
+            assert gated.run(["wget", "-q", "-O", "-", "http://other.test/"], ask={"job": job}).stdout == "hello from other.test\n"
+        assert gated.run(FETCH, ask={"job": job}).returncode != 0
+        wait_for(lambda: len([r for r in gate.records() if r["type"] == "end"]) == 3, "the ends of three sandboxes")
+        assert not gated.gates() or all("sandbox" not in entry for entry in gated.gates())
+        gated.policies.remove(permission)
+        refused_join = gated.run(FETCH, ask={"job": job})
+        assert refused_join.returncode != 0 and "no container may join" in refused_join.stdout + refused_join.stderr, refused_join
+
+
+@contextlib.contextmanager
+def joined(lab, gated, job):
+    """A netgate that waits on the runtime's host."""
+    with Gate(lab, ["--keep", "--allow", "other.test"], job=job, host=gated.site.host, mounts=gated.site.mounts) as gate:
+        yield gate
+        gate.running.process.terminate()
+        assert gate.finish().rc == 0
+
+
+# What is kept out
+
+def test_root_inside(lab, gated):
+    """As root: no address of the host's, of another container's, of the gate's but its name server, and nothing by another protocol."""
+    host = next(address for address in gated.site.host.net.run("ip", "-o", "-4", "addr", "show", "eth0").split() if "/" in address)
+    script = lab.script("""
+        host, web4, web6 = sys.argv[1:]
+        def how(family, kind, address, port, data=b"GET / HTTP/1.1\\r\\nHost: bad.test\\r\\n\\r\\n"):
+            try:
+                with socket.socket(family, kind) as sock:
+                    sock.settimeout(20)
+                    sock.connect((address, port))
+                    sock.send(data)
+                    got = sock.recv(100)
+                    return got.decode().split("\\r\\n")[0] or "eof"
+            except TimeoutError:
+                return "timeout"
+            except OSError as error:
+                return type(error).__name__ if error.errno is None else __import__("errno").errorcode[error.errno]
+        inet, inet6, stream, dgram = socket.AF_INET, socket.AF_INET6, socket.SOCK_STREAM, socket.SOCK_DGRAM
+        show(host=how(inet, stream, host, 8000), host_udp=how(inet, dgram, host, 123), gate=how(inet, stream, "10.200.0.1", 22),
+             bridge=how(inet, stream, "172.17.0.1", 80), metadata=how(inet, stream, "169.254.169.254", 80),
+             web=how(inet, stream, web4, 9), web6=how(inet6, stream, web6, 9), udp=how(inet, dgram, web4, 5000))
+        """, host.split("/")[0], v4("web"), v6("web"))
+    with listening(gated.site.host.net, 8000) as seen, gated.start_client(ask={"allow": "ok.test"}) as other, \
+         gated.start_client(ask={"allow": "ok.test"}) as box, lab.capture(gated.site.host) as capture:
+        assert other.alive()
+        done = box.exec(["env", "PYTHONPATH=/work", *script])
+        assert done.returncode == 0, done
+        shown = json.loads(done.stdout)
+        denied = dict.fromkeys(["metadata", "bridge"], "HTTP/1.1 403 Forbidden")
+        assert {key: value for key, value in shown.items() if value not in ("ECONNRESET", "ECONNREFUSED")} == denied, shown
+        assert not seen(), "a connection reached the host"
+        wait_for(lambda: gated.records(box, "drop"), "the dropped packets on record")
+    assert not lab.metadata.requests and not lab.raw.seen
+    assert not [packet for packet in capture.packets if packet.proto != "tcp" and packet.dport != 53], capture.destinations()
+
+
+@contextlib.contextmanager
+def listening(net, port):
+    """A server on every address of a host; yields what says how often somebody came."""
+    with net.inside():
+        listener = socket.create_server(("", port))
+    listener.setblocking(False)
+
+    def came():
+        try:
+            listener.accept()[0].close()
+            return True
+        except BlockingIOError:
+            return False
+    with listener:
+        yield came
+
+
+def test_killed_netgate(lab, gated):
+    """The container goes on with lo, and with no way out."""
+    with gated.start(ask={"allow": "ok.test"}) as box:
+        assert box.exec(FETCH).stdout == HELLO
+        for pid in gated.processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, 9)
+        wait_for(lambda: "eth0" not in box.exec(["cat", "/proc/net/dev"]).stdout, "a container without eth0")
+        done = box.exec(["wget", "-q", "-O", "-", f"http://{v4('web')}/"])
+        assert done.returncode != 0 and "unreachable" in done.stdout + done.stderr, done
+        assert box.alive() and not gated.processes()
+        gated.site.run(["sh", "-c", "rm -f /run/netgate/*.sock /run/netgate/*.lock"])
+
+
+def test_killed_container(gated):
+    """Killed, not stopped: of its gate nothing is left."""
+    with gated.start(ask={"allow": "ok.test"}) as box:
+        assert gated.processes()
+        os.kill(box.pid, 9)
+        gated.nothing_left()
+    assert gated.records(box)[-1]["ended"] == "sandbox_gone"
+
+
+def test_hook_that_fails(lab, gated):
+    """Whatever goes wrong, the container doesn't start."""
+    def broken(break_it, mend, says):
+        break_it()
+        try:
+            refused(gated, says, ask={"allow": "ok.test"})
+        finally:
+            mend()
+
+    top = directory(lab, gated)
+    netgate = os.path.join(lab.programs(), "netgate")
+    broken(lambda: os.chmod(top, 0o777), lambda: os.chmod(top, 0o755), "can be written by others")
+    broken(lambda: os.rename(top, top + "x"), lambda: os.rename(top + "x", top), top)
+    broken(lambda: os.rename(netgate, netgate + "x"), lambda: os.rename(netgate + "x", netgate), "netgate is missing")
+    broken(lambda: os.mkdir(gated.log + ".d") or os.rename(gated.log, gated.log + ".d/log") or os.mkdir(gated.log),
+           lambda: os.rmdir(gated.log) or os.rename(gated.log + ".d/log", gated.log) or os.rmdir(gated.log + ".d"), "cannot open the log")
+    assert gated.run(FETCH, ask={"allow": "ok.test"}).stdout == HELLO
+
+
+# docker
+
+@pytest.mark.parametrize("options, network, says", [
+    (["--privileged"], "none", "CAP_NET_ADMIN or CAP_SYS_ADMIN"),
+    (["--cap-add=NET_ADMIN"], "none", "CAP_NET_ADMIN or CAP_SYS_ADMIN"),
+    (["--cap-add=SYS_ADMIN"], "none", "CAP_NET_ADMIN or CAP_SYS_ADMIN"),
+    (["--cap-add=ALL", "--security-opt=no-new-privileges"], "none", "CAP_NET_ADMIN or CAP_SYS_ADMIN"),
+    ([], "host", "is in the host's own network"),
+    ([], "bridge", "eth0"),
+])
+def test_docker_refuses(docker, options, network, says):
+    refused(docker, says, options=options, network=network)
+
+
+def test_docker_accepted_risk(lab, images):
+    """The administrator may let such a container start; then it is on record."""
+    with GATED["docker"](lab, images, policies(lab, "docker"), words=["--accept-risk", "net-admin"]) as docker:
+        with docker.start(options=["--cap-add=NET_ADMIN"]) as box:
+            assert docker.records(box, "start")[0]["accepted"] == ["net-admin"]
+            assert box.exec(FETCH).stdout == HELLO
+
+
+def test_docker_network_of_a_gated_container(docker):
+    """Two containers can't have one gate."""
+    with docker.start() as box:
+        done = docker.run(["echo", "it runs"], network=f"container:{box.id}")
+        assert done.returncode != 0 and "it runs" not in done.stdout and "eth0" in done.stderr, done
+
+
+def test_docker_image_chooses_no_more_than_is_permitted(lab, images, docker):
+    """What the image's own environment says is a choice like any other; who starts the container has the last word."""
+    def build(name, *changes):
+        with open(images.busybox().tar, "rb") as tar:
+            docker.runtime.client("import", *(f"--change=ENV {change}" for change in changes), "-", name, stdin=tar, check=True)
+        return lambda *options: docker.runtime.client("run", "--rm", "--network=none", "--runtime=netgate", *options, name, *FETCH)
+
+    evil = build("evil", "NETGATE_ALLOW=evil.test")
+    done = evil()
+    assert done.returncode == 125 and '"evil.test" is not permitted' in done.stderr, done
+    assert evil("--env=NETGATE_ALLOW=ok.test").stdout == HELLO
+    assert build("named", "NETGATE_POLICY=named")().returncode == 1
+    assert build("named", "NETGATE_POLICY=named")("--env=NETGATE_POLICY=").stdout == HELLO
+
+
+def test_docker_exec(docker):
+    """A process that is started later gets no more than the container has."""
+    with docker.start(ask={"allow": "ok.test"}) as box:
+        execute = lambda *words: docker.runtime.client("exec", *words)
+        assert execute(box.id, *FETCH).stdout == HELLO
+        assert execute("--user=65534", box.id, *FETCH).stdout == HELLO
+        done = execute("--privileged", box.id, "ip", "link", "del", "eth0")
+        assert done.returncode != 0 and "CAP_NET_ADMIN or CAP_SYS_ADMIN" in done.stdout + done.stderr, done
+        assert execute(box.id, "ip", "link", "del", "eth0").returncode != 0
+        assert execute(box.id, *FETCH).stdout == HELLO
+
+
+@pytest.mark.parametrize("options", [["--user=65534:65534"], ["--read-only", "--tmpfs=/tmp", "--cap-drop=ALL"], ["--hostname=x", "--dns=192.0.2.1"],
+                                     ["--security-opt=no-new-privileges", "--pids-limit=20"]], ids=" ".join)
+def test_docker_options(docker, options):
+    """What else a container is started with is none of the gate's business; another name server has no effect."""
+    done = docker.run(FETCH, ask={"allow": "ok.test"}, options=options)
+    assert done.stdout == HELLO, done
+
+
+@pytest.mark.parametrize("kind, options", [("docker", []), ("docker", ["--security-opt=seccomp=unconfined"]), ("podman", []),
+                                           ("podman", ["--security-opt=seccomp=unconfined"]), ("rootless", [])],
+                         ids=lambda value: value if isinstance(value, str) else " ".join(value))
+def test_calls_that_lead_past_the_gate(lab, pool, tmp_path, kind, options):
+    """Refused whatever the container's own profile says, and also to i386's gate into the kernel; the rest works."""
+    gated = pool(kind)
+    with gated.start_client(*options, ask={"allow": "ok.test"}) as box:
+        done = box.exec(["python3", "-c", CALLS])
+        outcomes = dict(line.split() for line in done.stdout.splitlines())
+        assert outcomes.pop("unix") == "made" and len(outcomes) == 4 and set(outcomes.values()) <= {"EPERM", "ENOSYS"}, done
+        source, program = str(tmp_path / "i386.c"), "/tmp/i386"
+        with open(source, "w") as out:
+            out.write(I386)
+        workspace = lab.workspace()
+        done = subprocess.run([os.environ.get("CC", "cc"), "-O1", "-static", "-o", os.path.join(workspace, "i386"), source],
+                              capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done
+        with open(os.path.join(workspace, "i386"), "rb") as binary:
+            gated.site.run([*cat(box), "sh", "-c", f"cat >{program} && chmod +x {program}"], stdin=binary, check=True)
+        here = subprocess.run([os.path.join(workspace, "i386"), "1"], capture_output=True, text=True, timeout=60)
+        there = box.exec([program, "40"])
+        if here.returncode == 0 and int(here.stdout) > 0:  # this kernel has that gate
+            assert there.returncode != 0 or int(there.stdout) < 0, there
+    clean(gated)
+
+
+def cat(box):
+    """The words before a command that reads stdin in a box, as root of its mount namespace."""
+    return ["nsenter", f"--target={box.pid}", "--mount", "--"]
+
+
+# podman
+
+def test_podman_opt_in(lab, podman):
+    """Without an annotation it is a container like any other; with a network of its own none gets a gate."""
+    done = podman.run(["cat", "/proc/net/dev"])
+    assert done.returncode == 0 and "eth0" not in done.stdout, done
+    refused(podman, "eth0", ask={"policy": "default"}, network="podman")
+
+
+def test_podman_always(lab, images):
+    """The fail-closed variant: no container without a gate, whatever it asks for."""
+    with GATED["podman"](lab, images, policies(lab, "podman"), variant="always") as podman:
+        assert podman.run(FETCH).stdout == HELLO
+        refused(podman, "eth0", network="podman")
+        refused(podman, "in the host's own network", network="host")
+        refused(podman, "CAP_NET_ADMIN", options=["--privileged"])
+        podman.policies.remove("default.yaml")
+        assert podman.run(FETCH).returncode == 1
+
+
+def test_podman_crun(lab, images):
+    """The same with podman's other runtime. It keeps what a hook says to itself, unless an annotation of its own says where to."""
+    with GATED["podman"](lab, images, policies(lab, "podman"), runtime="crun") as podman:
+        assert podman.run(FETCH, ask={"allow": "ok.test"}).stdout == HELLO
+        said = os.path.join(podman.runtime.folder, "said")
+        refused(podman, "error executing hook", ask={"allow": "evil.test"}, options=[f"--annotation=run.oci.hooks.stderr={said}"])
+        with open(said) as text:
+            assert '"evil.test" is not permitted' in text.read()
+
+
+# podman of an ordinary user
+
+def request(gated, message, user):
+    """What the service answers to a user's bytes. It may do so before it has them."""
+    script = ("import contextlib, socket, sys\n"
+              "with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as sock:\n"
+              "    sock.settimeout(100)\n"
+              "    sock.connect('/run/netgate-service/socket')\n"
+              "    with contextlib.suppress(BrokenPipeError):\n"
+              "        sock.send(sys.stdin.buffer.read())\n"
+              "    with contextlib.suppress(ConnectionResetError):\n"
+              "        sys.stdout.buffer.write(sock.recv(4096))\n"
+              "        sys.exit()\n"
+              "    sys.stdout.buffer.write(sock.recv(4096))\n")
+    done = gated.site.run(["/usr/bin/python3", "-c", script], user=user, input=message, text=False, errors=None, check=True)
+    magic, was_refused = struct.unpack("II", done.stdout[:8])
+    assert magic == MAGIC and was_refused, done
+    return done.stdout[8:].split(b"\0")[0].decode()
+
+
+MAGIC = 0x6E670201
+
+
+def message(pid, ident=b"box", policy=b"", job=b"", allow=b"", magic=MAGIC):
+    return struct.pack("Ii72s72s72s4096s?3x", magic, pid, ident, policy, job, allow, True)
+
+
+def test_service_down(rootless):
+    """No container starts, and podman says why; when the service is there again, it does."""
+    rootless.stop_service()
+    try:
+        done = rootless.run(["echo", "it runs"], ask={"allow": "ok.test"})
+        assert done.returncode != 0 and "it runs" not in done.stdout, done
+    finally:
+        rootless.start_service()
+    assert rootless.run(FETCH, ask={"allow": "ok.test"}).stdout == HELLO
+
+
+def test_service_needs_root(lab, rootless):
+    done = rootless.site.run([rootless.program, "oci-service"], user=lab.user)
+    assert done.returncode == 1 and "is root's" in done.stderr, done
+    done = rootless.site.run([rootless.program, "oci-service"])
+    assert done.returncode == 1 and "does the service run already?" in done.stderr, done
+
+
+def test_service_permits_by_user(lab, rootless):
+    """Only to users who have a directory, and to each what is in it."""
+    other = User.__new__(User)
+    other.name, other.uid, other.gid, other.home = "nobody", 65534, 65534, "/"
+    with rootless.start(ask={"allow": "ok.test"}) as box:
+        assert "permits nothing to user nobody" in request(rootless, message(box.pid), other)
+    refused(rootless, '"other.test" is not permitted', ask={"allow": "other.test"})
+
+
+def test_service_gates_only_the_users_own(lab, rootless, podman):
+    """The kernel says whose a network namespace is: not root's, nor the host's, nor another user's."""
+    with podman.start() as box:
+        assert "does not belong to user" in request(rootless, message(box.pid), lab.user)
+        assert "eth0" not in box.exec(["cat", "/proc/net/dev"]).stdout
+    net = NetNS()
+    with subprocess.Popen(net.command("sleep", "1000")) as sleeper:
+        try:
+            wait_for(lambda: os.readlink(f"/proc/{sleeper.pid}/ns/net") == os.readlink(net.path), "a process in there")
+            assert "does not belong to user" in request(rootless, message(sleeper.pid), lab.user)
+        finally:
+            sleeper.kill()
+            sleeper.wait()
+            net.close()
+
+
+@pytest.mark.parametrize("bytes_, says", [
+    (b"x", "malformed"),
+    (message(1000)[:-1], "malformed"),
+    (message(1000) + b"x", "malformed"),
+    (message(1000, magic=1), "malformed"),
+    (message(0), "malformed"), (message(1), "malformed"), (message(-1), "malformed"), (message(-(1 << 31)), "malformed"),
+    (message(1000, ident=b""), "malformed"),
+    (message(1000, ident=b"../../x"), "malformed"),
+    (message(1000, ident=b"a\n\x1b[31m"), "malformed"),
+    (message(1000, ident=b"x" * 72), "malformed"),
+    (message((1 << 31) - 1), "there is no process"),
+    (message(1000, policy=b"../named"), "can't be the name of a policy"),
+    (message(1000, policy=b"x" * 72), "a text without an end"),
+    (message(1000, job=b"x/y"), "can't be the name of a job"),
+    (message(1000, job=b"x", allow=b"ok.test"), "a job has its policy"),
+    (message(1000, allow=b"a" * 4096), "a text without an end"),
+])
+def test_service_hostile_requests(lab, rootless, bytes_, says):
+    assert says in request(rootless, bytes_, lab.user)
+    assert "\x1b" not in rootless.said()
+
+
+def test_service_words_of_a_user_are_shown_as_text(lab, rootless):
+    """What a user asks for is quoted in errors and in the service's own log: no control characters."""
+    with rootless.start(ask={"allow": "ok.test"}) as box:
+        said = request(rootless, message(box.pid, allow=b"\x1b[31mevil.test\x07"), lab.user)
+    assert "\x1b" not in said + rootless.said() and "\x07" not in said + rootless.said(), said
+
+
+def test_service_is_not_held_up(lab, rootless):
+    """Silent connections of one user cost the others nothing, and him no more than his share."""
+    with contextlib.ExitStack() as stack:
+        script = ("import socket, sys\nsocks = []\n"
+                  "for _ in range(8):\n"
+                  "    socks.append(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)); socks[-1].connect('/run/netgate-service/socket')\n"
+                  "socks[-1].settimeout(100); print(socks[-1].recv(4096)[8:].split(b'\\0')[0].decode(), flush=True); sys.stdin.read()\n")
+        silent = subprocess.Popen(rootless.site.command(["/usr/bin/python3", "-c", script], user=lab.user), stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, text=True, env=rootless.site.environment(lab.user))
+        stack.callback(silent.wait)
+        stack.callback(silent.kill)
+        assert "busy with other containers" in silent.stdout.readline()
+        other = User.__new__(User)
+        other.name, other.uid, other.gid, other.home = "nobody", 65534, 65534, "/"
+        assert "permits nothing" in request(rootless, message(os.getpid()), other)

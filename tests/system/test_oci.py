@@ -302,6 +302,7 @@ def test_hook_that_fails(lab, gated):
         finally:
             mend()
 
+    assert gated.run(FETCH, ask={"allow": "ok.test"}).stdout == HELLO
     top = directory(lab, gated)
     netgate = os.path.join(lab.programs(), "netgate")
     broken(lambda: os.chmod(top, 0o777), lambda: os.chmod(top, 0o755), "can be written by others")

@@ -209,7 +209,7 @@ warnings: ## compile everything with gcc and with clang, warnings being errors
 PYTEST ?=
 
 .PHONY: system
-system: all ## tests of the whole programs (root or sudo), e.g. make system PYTEST="-k dns"
+system: all $(BENCH_HELPERS) ## tests of the whole programs (root or sudo), e.g. make system PYTEST="-k dns"
 	$(Q)$(SUDO) env BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m pytest -c tests/pytest.ini \
 		tests/system $(wildcard tests/lint) $(PYTEST)
 

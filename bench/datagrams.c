@@ -16,6 +16,7 @@
 #define AT_ONCE_MAX 64
 #define DNS_MAX	    512
 #define LOST_MS	    1000 /* a question without an answer for so long is asked again */
+#define LOST_MAX    20	 /* on a socket, without any answer: there will be none */
 #define DATAGRAM    32	 /* bytes */
 
 static int connected(struct in_addr address, uint16_t port, int flags)
@@ -72,7 +73,7 @@ void dns_run(struct in_addr server, const char *host, int64_t ns, unsigned long 
 		fds[i] = (struct pollfd){ .fd = connected(server, PORT_DOMAIN, 0), .events = POLLIN };
 		(void)!send(fds[i].fd, msg, n_msg, 0);
 	}
-	while (now_ns() - start < ns) {
+	while (now_ns() - start < ns || (done == 0 && lost < LOST_MAX * at_once)) {
 		bool quiet = poll(fds, at_once, LOST_MS) == 0;
 
 		for (unsigned long i = 0; i < at_once; i++) {

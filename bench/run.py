@@ -18,7 +18,7 @@ FULL_SECONDS, QUICK_SECONDS = 720, 80
 SHARES = {"compare": 0.55, "memory": 0.25, "drops": 0.02, "start": 0.08, "growth": 0.1}
 ROUNDS, QUICK_ROUNDS = 9, 3
 QUICK_BELOW = 400  # seconds
-STARTS_A_SECOND = 3  # a round of every way to start something, and traces of some
+STARTS_A_SECOND = 2  # a round of every way to start something, and traces of some
 
 
 def describe(classes):

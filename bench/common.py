@@ -115,7 +115,7 @@ def family(pid):
     return found
 
 
-class OrderFailed(Exception):
+class OrderFailed(RuntimeError):
     """What was ordered did not work. `answer`: what the client says of it, or None when it is gone."""
 
     def __init__(self, order, answer=None):

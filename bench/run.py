@@ -3,6 +3,7 @@
 
 import argparse
 import contextlib
+import glob
 import json
 import os
 import time
@@ -80,6 +81,9 @@ def main():
         json.dump(result, out, indent=1)
         out.write("\n")
     print("\n" + report.write(path))
+    owner = os.stat(common.TOP)
+    for name in [options.results, *glob.glob(f"{os.path.splitext(path)[0]}.*")]:
+        os.chown(name, owner.st_uid, owner.st_gid)  # it runs under sudo
     print(f"{sum(result['took'].values())} s; {path}, and .md and .svg beside it")
 
 

@@ -342,6 +342,9 @@ int options_parse(struct options *o, int argc, char **argv, struct err *err)
 		code = getopt_long(argc, argv, "+:hqv", table, NULL);
 		if (code == -1)
 			break;
+		/* "--allow $HOST -- COMMAND" with nothing in HOST; who means such a word writes --allow=--x. */
+		if (optarg == argv[optind - 1] && strncmp(argv[optind - 1], "--", 2) == 0)
+			code = ':';
 		if (code == ':' || code == '?')
 			return refuse(code, word, err);
 		code = code == 'h' ? OPT_HELP : code == 'q' ? OPT_QUIET : code == 'v' ? OPT_VERBOSE : code;

@@ -73,6 +73,14 @@ def test_options_are_written_in_full(lab, option, meant):
     assert (done.returncode, done.stderr) == (125, f"netgate: {option.partition('=')[0]}: unknown option; {said}\n")
 
 
+@pytest.mark.parametrize("option", ["--allow", "--timeout", "--read"])
+def test_option_whose_argument_is_missing(lab, option):
+    for rest in ([], ["--", "true"], ["--quiet", "--", "true"]):
+        done = cli(lab, option, *rest)
+        assert (done.returncode, done.stderr) == (125, f"netgate: {option} needs an argument; see netgate --help\n")
+    assert "--x" in cli(lab, "--read=--x", "--", "true").stderr
+
+
 def test_option_without_argument(lab):
     for option in ("--audit=yes", "--quiet="):
         done = cli(lab, option, "--", "true")

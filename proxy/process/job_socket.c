@@ -39,7 +39,11 @@ static int take_lock(struct job_socket *s, const char *job, struct err *err)
 		if (errno == EWOULDBLOCK)
 			break;
 	}
-	return err_set(err, "a netgate waits for job %s already; choose another --job, or see sandbox-net ls", job);
+	return err_set(
+		err,
+		"a netgate waits for job %s already; choose another --job, or attach to that one by --job alone, "
+		"without options of netgate's",
+		job);
 }
 
 static int start_listening(struct job_socket *s, struct err *err)

@@ -38,7 +38,10 @@ int client_connect(const char *job, struct err *err)
 		return err_set_errno(err, errno, "socket");
 	if (connect(sock, (struct sockaddr *)&addr, sizeof(addr))) {
 		if (errno == ENOENT || errno == ECONNREFUSED)
-			err_set(err, "no netgate waits for job %s; start one: netgate --job %s --allow HOST", job, job);
+			err_set(err,
+				"no netgate waits for job %s; sandbox-net ls lists those that do, and netgate --job %s "
+				"--allow HOST starts one",
+				job, job);
 		else
 			err_set_errno(err, errno, "%s", path);
 		close(sock);

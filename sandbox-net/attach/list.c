@@ -26,13 +26,15 @@ static const char *show_time(uint64_t since, char text[static TIME_LEN])
 /* One line; `item` is NULL for a job to which nothing is attached. */
 static void print(bool json, const char *job, const struct attach_msg *item)
 {
-	char line[LINE_MAX_BYTES], since[TIME_LEN] = "-";
+	char line[LINE_MAX_BYTES], since[TIME_LEN] = "-", pid[16] = "-";
 	struct json j;
 
-	if (item)
+	if (item) {
 		show_time(item->since, since);
+		snprintf(pid, sizeof(pid), "%d", item->pid);
+	}
 	if (!json) {
-		printf("%-20s  %-20s  %-8d  %-20s  %s\n", job, item ? item->name : "-", item ? item->pid : 0, since,
+		printf("%-20s  %-20s  %-8s  %-20s  %s\n", job, item ? item->name : "-", pid, since,
 		       item ? item->to : "nothing is attached");
 		return;
 	}

@@ -510,6 +510,8 @@ def test_ls(lab, who):
         with Gate(lab, user=who) as idle:
             (entry,) = [entry for entry in listed(lab, who) if entry["job"] == idle.job]
             assert entry == {"job": idle.job}
+            (line,) = [line for line in sandbox_net(lab, ["ls"], who).stdout.splitlines() if line.startswith(idle.job)]
+            assert line.split() == [idle.job, "-", "-", "-", "nothing", "is", "attached"]
 
 
 def test_usage(lab):

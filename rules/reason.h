@@ -29,7 +29,6 @@
 	X(UPGRADE, "upgrade") \
 	X(DNS_TYPE, "dns_type") \
 	X(DNS_MALFORMED, "dns_malformed") \
-	X(ECH, "ech") \
 	X(HELLO_TIMEOUT, "hello_timeout") \
 	X(CLIENT_GONE, "client_gone") \
 	X(LIMIT_NAMES, "limit_names") \

@@ -12,6 +12,7 @@ from lab.run import read_log
 from peers import all_peers
 
 MANY = 32  # connections at once
+REFUSED = "other.test"  # resolves as HOST does, and nobody allows it
 TUNNELS = 1000
 TUNNELS_MAX = 9000  # two descriptors each, of 20000
 CLOSED_PORT = 5001
@@ -60,6 +61,18 @@ class Contestant:
     def start(self):
         self.peer.start()
         self.client = self.peer.client()
+        if self.kind.judges:
+            self._check_refusal()
+
+    def _check_refusal(self):
+        """One whose configuration lets everything through would be no peer."""
+        try:
+            self.client.tell(f"hellos {REFUSED} 20 1")
+        except OrderFailed as error:
+            if error.answer:
+                return
+            raise
+        raise RuntimeError(f"{self.title} lets through what it should refuse")
 
     def stop(self):
         if self.client:

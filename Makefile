@@ -35,7 +35,7 @@ NETGATE_LIBS := -levent_core -lssl -lcrypto -lyaml -lcares -lseccomp -lcap -lpsl
 SANDBOX_LIBS := -lmnl -lnftables -lseccomp -lcap -ljansson
 TEST_LIBS    := -lcmocka $(NETGATE_LIBS) $(SANDBOX_LIBS)
 
-BASE_SRC    := $(wildcard base/*.c)
+BASE_SRC    := $(wildcard base/*.c base/*/*.c)
 # A kernel program is compiled by clang for the kernel's machine, and is part of netgate as it is.
 BPF_SRC     := $(wildcard proxy/*/*.bpf.c)
 NETGATE_SRC := $(BASE_SRC) $(wildcard rules/*.c) $(filter-out $(BPF_SRC),$(wildcard proxy/*/*.c))

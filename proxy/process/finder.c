@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/fds.h"
+#include "base/seccomp/filter.h"
 #include "proxy/process/sockdiag.h"
 #include "proxy/process/trace.h"
 
@@ -174,44 +175,50 @@ static bool give_up(bool privileged, int capabilities)
 }
 
 /* The one socket of another network namespace, the way there and back, and what tells that it is the right one. */
-static int allow_visits(scmp_filter_ctx ctx)
+static int allow_visits(struct filter *f)
 {
-	int r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(setns), 1, SCMP_A1(SCMP_CMP_EQ, CLONE_NEWNET, 0));
+	const struct scmp_arg_cmp net = SCMP_A1(SCMP_CMP_EQ, CLONE_NEWNET, 0);
+	const struct scmp_arg_cmp diag[] = { SCMP_A0(SCMP_CMP_EQ, AF_NETLINK, 0),
+					     SCMP_A2(SCMP_CMP_EQ, NETLINK_SOCK_DIAG, 0) };
+	const struct scmp_arg_cmp no_path = SCMP_A3(SCMP_CMP_EQ, AT_EMPTY_PATH, 0);
+	int r = filter_rule(f, SCMP_ACT_ALLOW, SCMP_SYS(setns), 1, &net);
 
 	if (r == 0)
-		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socket), 2, SCMP_A0(SCMP_CMP_EQ, AF_NETLINK, 0),
-				     SCMP_A2(SCMP_CMP_EQ, NETLINK_SOCK_DIAG, 0));
+		r = filter_rule(f, SCMP_ACT_ALLOW, SCMP_SYS(socket), 2, diag);
 	if (r == 0)
-		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(fstat), 0);
+		r = filter_rule(f, SCMP_ACT_ALLOW, SCMP_SYS(fstat), 0, NULL);
 	if (r == 0)
-		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(newfstatat), 1,
-				     SCMP_A3(SCMP_CMP_EQ, AT_EMPTY_PATH, 0));
+		r = filter_rule(f, SCMP_ACT_ALLOW, SCMP_SYS(newfstatat), 1, &no_path);
 	return r;
 }
 
-static bool filter_calls(bool attached)
+static int rules(struct filter *f, const void *arg)
 {
 	static const int calls[] = { SCMP_SYS(read),	    SCMP_SYS(readlinkat), SCMP_SYS(getdents64),
 				     SCMP_SYS(close),	    SCMP_SYS(sendto),	  SCMP_SYS(sendmsg),
 				     SCMP_SYS(recvfrom),    SCMP_SYS(recvmsg),	  SCMP_SYS(exit_group),
 				     SCMP_SYS(rt_sigreturn) };
-	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
-	int r = ctx ? 0 : -ENOMEM;
+	/* For reading, and nothing that makes or cuts a file. */
+	const struct scmp_arg_cmp reading =
+		SCMP_A2(SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY), O_RDONLY);
+	const bool *attached = arg;
+	int r = 0;
 
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls) && r == 0; i++)
-		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, calls[i], 0);
-	/* For reading, and nothing that makes or cuts a file. */
+		r = filter_rule(f, SCMP_ACT_ALLOW, calls[i], 0, NULL);
 	if (r == 0)
-		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1,
-				     SCMP_A2(SCMP_CMP_MASKED_EQ,
-					     O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY), O_RDONLY));
-	if (r == 0 && attached)
-		r = allow_visits(ctx);
-	if (r == 0)
-		r = seccomp_load(ctx);
-	if (ctx)
-		seccomp_release(ctx);
-	return r == 0;
+		r = filter_rule(f, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1, &reading);
+	return r == 0 && *attached ? allow_visits(f) : r;
+}
+
+static bool filter_calls(bool attached)
+{
+	struct sock_fprog prog;
+	bool ok = filter_make(&prog, SCMP_ACT_KILL_PROCESS, SCMP_ACT_KILL_PROCESS, false, rules, &attached) == 0 &&
+		  filter_apply(&prog) == 0;
+
+	free(prog.filter);
+	return ok;
 }
 
 /* ---- look-ups ---- */

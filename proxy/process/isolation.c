@@ -9,6 +9,7 @@
 #include <seccomp.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/capability.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/seccomp/filter.h"
 
 #define NOBODY 65534u
 
@@ -147,64 +149,67 @@ static const int plain_calls[] = {
 static const int path_calls[] = { SCMP_SYS(open), SCMP_SYS(openat), SCMP_SYS(openat2),
 				  SCMP_SYS(stat), SCMP_SYS(access), SCMP_SYS(readlink) };
 
-static int allow_plain(scmp_filter_ctx ctx)
+static int allow_plain(struct filter *f)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < sizeof(plain_calls) / sizeof(*plain_calls) && r == 0; i++)
-		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, plain_calls[i], 0);
+		r = filter_rule(f, SCMP_ACT_ALLOW, plain_calls[i], 0, NULL);
 	for (size_t i = 0; i < sizeof(path_calls) / sizeof(*path_calls) && r == 0; i++)
-		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EACCES), path_calls[i], 0);
+		r = filter_rule(f, SCMP_ACT_ERRNO(EACCES), path_calls[i], 0, NULL);
 	return r;
 }
 
 /* socket() for IPv4 and IPv6, stream and datagram; the type's flag bits are free. */
-static int allow_sockets(scmp_filter_ctx ctx)
+static int allow_sockets(struct filter *f)
 {
 	static const uint64_t families[] = { AF_INET, AF_INET6 }, types[] = { SOCK_STREAM, SOCK_DGRAM };
 	int r = 0;
 
 	for (size_t i = 0; i < 2; i++)
-		for (size_t j = 0; j < 2 && r == 0; j++)
-			r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socket), 2,
-					     SCMP_A0(SCMP_CMP_EQ, families[i], 0),
-					     SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, types[j]));
+		for (size_t j = 0; j < 2 && r == 0; j++) {
+			const struct scmp_arg_cmp args[] = { SCMP_A0(SCMP_CMP_EQ, families[i], 0),
+							     SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, types[j]) };
+
+			r = filter_rule(f, SCMP_ACT_ALLOW, SCMP_SYS(socket), 2, args);
+		}
 	return r;
 }
 
-static int allow_with_arguments(scmp_filter_ctx ctx)
+static int rules(struct filter *f, const void *arg)
 {
-	static const uint64_t ioctls[] = { FIONREAD, FIONBIO, SIOCOUTQ };
-	int r = allow_sockets(ctx);
-
-	for (size_t i = 0; i < sizeof(ioctls) / sizeof(*ioctls) && r == 0; i++)
-		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, SCMP_A1(SCMP_CMP_EQ, ioctls[i], 0));
 	/* Memory that can be written is never executable. */
-	if (r == 0)
-		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-	if (r == 0)
-		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
-				     SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+	const struct scmp_arg_cmp no_exec = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
 	/* What fstat() is on this libc: a descriptor and an empty path. */
+	const struct scmp_arg_cmp no_path = SCMP_A3(SCMP_CMP_EQ, AT_EMPTY_PATH, 0);
+	static const uint64_t ioctls[] = { FIONREAD, FIONBIO, SIOCOUTQ };
+	int r = allow_plain(f);
+
+	(void)arg;
 	if (r == 0)
-		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(newfstatat), 1,
-				     SCMP_A3(SCMP_CMP_EQ, AT_EMPTY_PATH, 0));
+		r = allow_sockets(f);
+	for (size_t i = 0; i < sizeof(ioctls) / sizeof(*ioctls) && r == 0; i++) {
+		const struct scmp_arg_cmp is = SCMP_A1(SCMP_CMP_EQ, ioctls[i], 0);
+
+		r = filter_rule(f, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, &is);
+	}
+	if (r == 0)
+		r = filter_rule(f, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1, &no_exec);
+	if (r == 0)
+		r = filter_rule(f, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, &no_exec);
+	if (r == 0)
+		r = filter_rule(f, SCMP_ACT_ALLOW, SCMP_SYS(newfstatat), 1, &no_path);
 	return r;
 }
 
 int isolation_seccomp(struct err *err)
 {
-	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
-	int r;
+	struct sock_fprog prog;
+	int r = filter_make(&prog, SCMP_ACT_KILL_PROCESS, SCMP_ACT_KILL_PROCESS, false, rules, NULL);
 
-	if (!ctx)
-		return err_set(err, "proxy: seccomp_init failed");
-	r = allow_plain(ctx);
 	if (r == 0)
-		r = allow_with_arguments(ctx);
-	if (r == 0)
-		r = seccomp_load(ctx);
-	seccomp_release(ctx);
+		r = filter_apply(&prog);
+	free(prog.filter);
 	if (r < 0)
 		return err_set_errno(err, -r, "proxy: cannot install the seccomp filter");
 	return 0;

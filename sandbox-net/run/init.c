@@ -31,6 +31,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/seccomp/filter.h"
 #include "sandbox-net/caller/options.h"
 #include "sandbox-net/caller/user.h"
 #include "sandbox-net/resources/resources.h"
@@ -108,7 +109,7 @@ static int filter_calls(bool refuse_unix, struct err *err)
 
 	if (seccomp_compile(refuse_unix, &prog, err))
 		return -1;
-	rc = seccomp_apply(&prog);
+	rc = filter_apply(&prog);
 	free(prog.filter);
 	return rc ? err_set_errno(err, -rc, "cannot apply the seccomp filter") : 0;
 }

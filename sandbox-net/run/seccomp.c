@@ -14,23 +14,17 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <seccomp.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <linux/netlink.h>
-#include <linux/seccomp.h>
 
 #include "base/err.h"
+#include "base/seccomp/filter.h"
 
-#define FILTER_MAX 4096 /* instructions; the kernel's own limit (BPF_MAXINSNS) */
-#define LOW_32	   0xffffffffu
+#define LOW_32 0xffffffffu
 
 struct refused_call {
 	const char *name;
@@ -107,21 +101,21 @@ static struct scmp_arg_cmp compare_bits(unsigned arg, scmp_datum_t mask, scmp_da
 	return (struct scmp_arg_cmp){ .arg = arg, .op = SCMP_CMP_MASKED_EQ, .datum_a = mask, .datum_b = value };
 }
 
-static int refuse(scmp_filter_ctx ctx, const char *name, int errnum, unsigned n, const struct scmp_arg_cmp *args)
+static int refuse(struct filter *f, const char *name, int errnum, unsigned n, const struct scmp_arg_cmp *args)
 {
 	int nr = seccomp_syscall_resolve_name(name);
 
 	if (nr == __NR_SCMP_ERROR)
 		return 0; /* a call that this libseccomp does not know, such as an old one */
-	return seccomp_rule_add_array(ctx, SCMP_ACT_ERRNO((uint16_t)errnum), nr, n, args);
+	return filter_rule(f, SCMP_ACT_ERRNO((uint16_t)errnum), nr, n, args);
 }
 
-static int refuse_calls(scmp_filter_ctx ctx)
+static int refuse_calls(struct filter *f)
 {
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < sizeof(refused_calls) / sizeof(*refused_calls); i++)
-		rc = refuse(ctx, refused_calls[i].name, refused_calls[i].errnum, 0, NULL);
+		rc = refuse(f, refused_calls[i].name, refused_calls[i].errnum, 0, NULL);
 	return rc;
 }
 
@@ -135,51 +129,51 @@ static bool is_allowed_family(int family, bool refuse_unix)
 	return false;
 }
 
-static int refuse_families(scmp_filter_ctx ctx, const char *call, bool refuse_unix)
+static int refuse_families(struct filter *f, const char *call, bool refuse_unix)
 {
 	struct scmp_arg_cmp above = compare(0, SCMP_CMP_GT, AF_NETLINK);
-	int rc = refuse(ctx, call, EAFNOSUPPORT, 1, &above);
+	int rc = refuse(f, call, EAFNOSUPPORT, 1, &above);
 
 	for (int family = 0; !rc && family <= AF_NETLINK; family++) {
 		struct scmp_arg_cmp is = compare(0, SCMP_CMP_EQ, (scmp_datum_t)family);
 
 		if (!is_allowed_family(family, refuse_unix))
-			rc = refuse(ctx, call, EAFNOSUPPORT, 1, &is);
+			rc = refuse(f, call, EAFNOSUPPORT, 1, &is);
 	}
 	return rc;
 }
 
-static int refuse_protocols(scmp_filter_ctx ctx)
+static int refuse_protocols(struct filter *f)
 {
 	const struct scmp_arg_cmp netlink[] = { compare(0, SCMP_CMP_EQ, AF_NETLINK),
 						compare(2, SCMP_CMP_NE, NETLINK_ROUTE) };
 	static const int inet[] = { AF_INET, AF_INET6 };
-	int rc = refuse(ctx, "socket", EPROTONOSUPPORT, 2, netlink);
+	int rc = refuse(f, "socket", EPROTONOSUPPORT, 2, netlink);
 
-	for (size_t f = 0; !rc && f < 2; f++) {
-		const scmp_datum_t family = (scmp_datum_t)inet[f];
+	for (size_t at = 0; !rc && at < 2; at++) {
+		const scmp_datum_t family = (scmp_datum_t)inet[at];
 		const struct scmp_arg_cmp above[] = { compare(0, SCMP_CMP_EQ, family),
 						      compare(2, SCMP_CMP_GT, PROTOCOL_LAST) };
 
-		rc = refuse(ctx, "socket", EPROTONOSUPPORT, 2, above);
+		rc = refuse(f, "socket", EPROTONOSUPPORT, 2, above);
 		for (size_t i = 0; !rc && i < sizeof(refused_protocols) / sizeof(*refused_protocols); i++) {
 			const struct scmp_arg_cmp is[] = { compare(0, SCMP_CMP_EQ, family),
 							   compare(2, SCMP_CMP_EQ, refused_protocols[i]) };
 
-			rc = refuse(ctx, "socket", EPROTONOSUPPORT, 2, is);
+			rc = refuse(f, "socket", EPROTONOSUPPORT, 2, is);
 		}
 	}
 	return rc;
 }
 
-static int refuse_ioctls(scmp_filter_ctx ctx)
+static int refuse_ioctls(struct filter *f)
 {
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < sizeof(refused_ioctls) / sizeof(*refused_ioctls); i++) {
 		struct scmp_arg_cmp is = compare_bits(1, LOW_32, refused_ioctls[i]);
 
-		rc = refuse(ctx, "ioctl", EPERM, 1, &is);
+		rc = refuse(f, "ioctl", EPERM, 1, &is);
 	}
 	return rc;
 }
@@ -188,7 +182,7 @@ static int refuse_ioctls(scmp_filter_ctx ctx)
  * Files that are left in the workspace must not lend their owner's rights to
  * whoever runs them on the host: no set-user-ID bit, on a new file or an old one.
  */
-static int refuse_set_uid(scmp_filter_ctx ctx)
+static int refuse_set_uid(struct filter *f)
 {
 	static const struct {
 		const char *call;
@@ -203,108 +197,59 @@ static int refuse_set_uid(scmp_filter_ctx ctx)
 		const struct scmp_arg_cmp args[] = { compare_bits(calls[i].mode, S_ISUID, S_ISUID),
 						     compare_bits(calls[i].flags, O_CREAT, O_CREAT) };
 
-		rc = refuse(ctx, calls[i].call, EPERM, calls[i].flags ? 2 : 1, args);
+		rc = refuse(f, calls[i].call, EPERM, calls[i].flags ? 2 : 1, args);
 		if (!rc && calls[i].flags) {
 			const struct scmp_arg_cmp unnamed[] = { args[0],
 								compare_bits(calls[i].flags, O_TMPFILE, O_TMPFILE) };
 
-			rc = refuse(ctx, calls[i].call, EPERM, 2, unnamed);
+			rc = refuse(f, calls[i].call, EPERM, 2, unnamed);
 		}
 	}
 	/* Its mode lies in memory, where a filter cannot look; programs fall back to openat(2). */
-	return rc ? rc : refuse(ctx, "openat2", ENOSYS, 0, NULL);
+	return rc ? rc : refuse(f, "openat2", ENOSYS, 0, NULL);
 }
 
 /* A cgroup namespace of one's own is what it takes to mount the cgroup file system, where root's files could be written. */
-static int refuse_cgroup_namespaces(scmp_filter_ctx ctx)
+static int refuse_cgroup_namespaces(struct filter *f)
 {
 	const struct scmp_arg_cmp flag = compare_bits(0, CLONE_NEWCGROUP, CLONE_NEWCGROUP);
 	int rc;
 
-	rc = refuse(ctx, "clone", EPERM, 1, &flag);
-	return rc ? rc : refuse(ctx, "unshare", EPERM, 1, &flag);
+	rc = refuse(f, "clone", EPERM, 1, &flag);
+	return rc ? rc : refuse(f, "unshare", EPERM, 1, &flag);
 }
 
 /*
  * RLIMIT_CORE stays 1, the one value with which the kernel starts no core
  * handler in the host. Programs that ask for none have what they want, and are told so.
  */
-static int keep_core_limit(scmp_filter_ctx ctx)
+static int keep_core_limit(struct filter *f)
 {
 	const struct scmp_arg_cmp set = compare_bits(0, LOW_32, RLIMIT_CORE);
 	const struct scmp_arg_cmp pr[] = { compare_bits(1, LOW_32, RLIMIT_CORE), compare(2, SCMP_CMP_NE, 0) };
 	int rc;
 
-	rc = refuse(ctx, "setrlimit", 0, 1, &set);
-	return rc ? rc : refuse(ctx, "prlimit64", 0, 2, pr);
+	rc = refuse(f, "setrlimit", 0, 1, &set);
+	return rc ? rc : refuse(f, "prlimit64", 0, 2, pr);
 }
 
-/* The 32-bit companion of the native architecture, which its kernel runs too. */
-static int add_architectures(scmp_filter_ctx ctx)
+static int rules(struct filter *f, const void *arg)
 {
-	switch (seccomp_arch_native()) {
-	case SCMP_ARCH_X86_64:
-		return seccomp_arch_add(ctx, SCMP_ARCH_X86);
-	case SCMP_ARCH_AARCH64:
-		return seccomp_arch_add(ctx, SCMP_ARCH_ARM);
-	default:
-		return 0;
-	}
-}
+	const bool *refuse_unix = arg;
+	int rc = refuse_calls(f);
 
-static int add_rules(scmp_filter_ctx ctx, bool refuse_unix)
-{
-	int rc;
-
-	rc = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS));
-	rc = rc ? rc : add_architectures(ctx);
-	rc = rc ? rc : refuse_calls(ctx);
-	rc = rc ? rc : refuse_families(ctx, "socket", refuse_unix);
-	rc = rc ? rc : refuse_families(ctx, "socketpair", false);
-	rc = rc ? rc : refuse_protocols(ctx);
-	rc = rc ? rc : refuse_ioctls(ctx);
-	rc = rc ? rc : refuse_set_uid(ctx);
-	rc = rc ? rc : refuse_cgroup_namespaces(ctx);
-	return rc ? rc : keep_core_limit(ctx);
-}
-
-/* libseccomp writes the program to a descriptor only. */
-static int export(scmp_filter_ctx ctx, struct sock_fprog *prog)
-{
-	const size_t max = FILTER_MAX * sizeof(struct sock_filter);
-	ssize_t n;
-	int fd, rc;
-
-	fd = memfd_create("seccomp", MFD_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	rc = seccomp_export_bpf(ctx, fd);
-	prog->filter = rc ? NULL : malloc(max);
-	n = prog->filter ? pread(fd, prog->filter, max, 0) : -1;
-	close(fd);
-	if (n <= 0 || (size_t)n % sizeof(struct sock_filter)) {
-		free(prog->filter);
-		prog->filter = NULL;
-		return rc ? rc : -EIO;
-	}
-	prog->len = (unsigned short)((size_t)n / sizeof(struct sock_filter));
-	return 0;
+	rc = rc ? rc : refuse_families(f, "socket", *refuse_unix);
+	rc = rc ? rc : refuse_families(f, "socketpair", false);
+	rc = rc ? rc : refuse_protocols(f);
+	rc = rc ? rc : refuse_ioctls(f);
+	rc = rc ? rc : refuse_set_uid(f);
+	rc = rc ? rc : refuse_cgroup_namespaces(f);
+	return rc ? rc : keep_core_limit(f);
 }
 
 int seccomp_compile(bool refuse_unix, struct sock_fprog *prog, struct err *err)
 {
-	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
-	int rc;
+	int rc = filter_make(prog, SCMP_ACT_ALLOW, SCMP_ACT_ERRNO(ENOSYS), true, rules, &refuse_unix);
 
-	if (!ctx)
-		return err_set(err, "cannot start a seccomp filter");
-	rc = add_rules(ctx, refuse_unix);
-	rc = rc ? rc : export(ctx, prog);
-	seccomp_release(ctx);
 	return rc ? err_set_errno(err, -rc, "cannot compile the seccomp filter") : 0;
-}
-
-int seccomp_apply(const struct sock_fprog *prog)
-{
-	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, prog) ? -errno : 0;
 }

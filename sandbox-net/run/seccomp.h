@@ -18,7 +18,4 @@ struct err;
 /* Compiles the filter; `refuse_unix`: socket(AF_UNIX) too (socketpair stays). The caller frees prog->filter. Returns 0 or -1. */
 int seccomp_compile(bool refuse_unix, struct sock_fprog *prog, struct err *err);
 
-/* Applies it to the calling thread for good; no_new_privs must be set. Returns 0 or -errno. */
-int seccomp_apply(const struct sock_fprog *prog);
-
 #endif

@@ -134,7 +134,7 @@ $(foreach t,$(FUZZ_SRC),$(eval $(call fuzz_rule,$(t))))
 # network, to which the system calls that fake_calls.c has are linked.
 WORLD_SRC := $(filter-out tests/scenario/scenarios.c tests/scenario/hot_paths.c,$(wildcard tests/scenario/*.c)) tests/unit/hello_builder.c \
 	$(filter-out base/clock.c,$(BASE_SRC)) $(wildcard rules/*.c proxy/wire/*.c proxy/conn/*.c) proxy/dns/dns_map.c \
-	$(addprefix proxy/audit/,audit.c chain.c denials.c log_file.c process.c records.c show.c summary.c tally.c verbose.c) \
+	$(addprefix proxy/audit/,audit.c chain.c flood.c log_file.c process.c records.c show.c summary.c tally.c verbose.c) \
 	$(addprefix proxy/upstream/,dial.c guard.c guard_table.c happy_eyeballs.c)
 WRAPPED := $(sort $(patsubst __wrap_%,%,$(shell grep -o '__wrap_[a-z0-9]*' tests/scenario/fake_calls.c)))
 $(BUILD)/scenarios $(BUILD)/fuzz/fuzz_conn: WRAP := $(addprefix -Wl$(,)--wrap=,$(WRAPPED))

@@ -22,7 +22,7 @@
 
 #include "base/clock.h"
 #include "base/tell.h"
-#include "proxy/audit/denials.h"
+#include "proxy/audit/flood.h"
 #include "proxy/audit/tally.h"
 
 #define COMPLAIN_S 60 /* a person is told no more often that the log can't be written */
@@ -53,11 +53,11 @@ struct audit *audit_new(const struct audit_config *config)
 	a->uid = getuid();
 	uname(&a->uts);
 	a->tally = tally_new();
-	a->denials = denials_new(config->base, a);
+	a->flood = flood_new(config->base, a);
 	a->chain = chain_new();
-	if (!a->tally || !a->denials || !a->chain || chain_begin(a->chain, a->head)) {
+	if (!a->tally || !a->flood || !a->chain || chain_begin(a->chain, a->head)) {
 		tally_free(a->tally);
-		denials_free(a->denials);
+		flood_free(a->flood);
 		chain_free(a->chain);
 		free(a);
 		errno = ENOMEM;
@@ -73,7 +73,7 @@ void audit_free(struct audit *a)
 		return;
 	log_file_close(&a->file);
 	tally_free(a->tally);
-	denials_free(a->denials);
+	flood_free(a->flood);
 	chain_free(a->chain);
 	free(a);
 }

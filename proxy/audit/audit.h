@@ -68,7 +68,7 @@ struct audit_config {
 	const char *sandbox;	     /* the name of an attached sandbox; NULL: a command is run. Borrowed likewise */
 	const struct policy *policy; /* for rule labels; borrowed, outlives the audit */
 	const struct limits *limits; /* the job's, for the start record; borrowed likewise */
-	struct event_base *base;     /* for the sums of denials (denials.h); NULL: they are recorded at the end only */
+	struct event_base *base;     /* for the sums of denials (flood.h); NULL: they are recorded at the end only */
 };
 
 /*
@@ -124,7 +124,7 @@ struct audit_decision {
 	bool own;	   /* audit_only_counts() said no: a record of its own */
 };
 
-/* A verdict. When an allow can't be recorded it must not take effect. In a flood a denial may be counted only (denials.h). */
+/* A verdict. When an allow can't be recorded it must not take effect. In a flood a denial may be counted only (flood.h). */
 int audit_decision(struct audit *a, const struct audit_decision *d);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inside of an audit log, for the files that make it up: audit.c (what a
- * record is and how it gets into the file), records.c (the types of records), denials.c, summary.c and verbose.c.
+ * record is and how it gets into the file), records.c (the types of records), flood.c, summary.c and verbose.c.
  */
 #ifndef PROXY_AUDIT_AUDIT_IMPL_H
 #define PROXY_AUDIT_AUDIT_IMPL_H
@@ -13,7 +13,7 @@
 #include "proxy/audit/chain.h"
 #include "proxy/audit/log_file.h"
 
-struct denials;
+struct flood;
 struct tally;
 
 /* Bytes of input shown of each string that has no bound of its own; docs/records.md states them. */
@@ -60,7 +60,7 @@ struct audit {
 	uint64_t verbose_skipped; /* lines that a stopped terminal did not take */
 	struct audit_totals totals;
 	struct tally *tally;
-	struct denials *denials;
+	struct flood *flood;
 	struct utsname uts; /* read before the process is isolated */
 	uid_t uid;
 	enum resource_holder holder[RESOURCE_COUNT];

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "proxy/audit/audit_impl.h"
-#include "proxy/audit/denials.h"
+#include "proxy/audit/flood.h"
 
 #define EXE_SHOWN     256
 #define CMDLINE_SHOWN 512 /* of all arguments together */
@@ -59,7 +59,7 @@ int audit_process(struct audit *a, const struct audit_process *p)
 {
 	struct record r;
 
-	if (p->src.addr.family != ADDR_NONE && denials_hide(a->denials, p->conn))
+	if (p->src.addr.family != ADDR_NONE && flood_hide(a->flood, p->conn))
 		return 0;
 	record_begin(a, &r, "process");
 	if (p->conn)

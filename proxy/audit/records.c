@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/version.h"
 #include "proxy/audit/audit_impl.h"
-#include "proxy/audit/denials.h"
+#include "proxy/audit/flood.h"
 #include "rules/policy.h"
 
 const char *door_word(enum door door)
@@ -234,7 +234,7 @@ int record_decision(struct audit *a, const struct audit_decision *d, uint64_t co
 
 bool audit_only_counts(struct audit *a, const struct audit_decision *d)
 {
-	if (denials_take(a->denials, d))
+	if (flood_take(a->flood, d))
 		return false;
 	count_decision(&a->totals, d);
 	summary_decision(a, d);
@@ -245,8 +245,8 @@ int audit_decision(struct audit *a, const struct audit_decision *d)
 {
 	int ret;
 
-	/* While the log can't be written, it can't be said that this one will be in it. */
-	if (!d->verdict->allow && !d->own && audit_only_counts(a, d))
+	/* While the log can't be written, it can't be said that this one will be in it: then nothing that is allowed is only counted. */
+	if ((!d->verdict->allow || (d->door == DOOR_DNS && !a->lost)) && !d->own && audit_only_counts(a, d))
 		return a->lost ? -EIO : 0;
 	ret = record_decision(a, d, 0);
 	if (ret && d->verdict->allow)
@@ -342,7 +342,7 @@ int audit_end(struct audit *a, const struct audit_end *e)
 	char head[CHAIN_HEX];
 	struct record r;
 
-	denials_flush(a->denials, true);
+	flood_flush(a->flood, true);
 	record_begin(a, &r, "end");
 	if (e->wait_status != -1 && WIFEXITED(e->wait_status))
 		json_u64(&r.json, "exit", (uint64_t)WEXITSTATUS(e->wait_status));

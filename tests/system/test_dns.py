@@ -227,3 +227,20 @@ def test_large_answer_comes_over_tcp(lab):
     result = lab.netgate(["--allow", "many.ok.test"], ["curl", "-sS", "https://many.ok.test/hello"])
     assert result.out == "hello from many.ok.test\n", result
     assert {query.transport for query in lab.dns.asked("many")} == {"udp", "tcp"}
+
+
+def test_look_ups_of_one_name(lab):
+    """What is answered again and again is summed up, exactly, and buries nothing."""
+    result = lab.python(["--allow", "ok.test", "--allow", "other.test"], """
+        for number in range(4000):
+            dns_udp(dns_query("ok.test", ident=number))
+        dns_udp(dns_query("other.test"))
+        dns_udp(dns_query("bad.test"))
+    """)
+    found = result.of("decision", door="dns", host="ok.test")
+    assert sum(record.get("count", 1) for record in found) == 4000, result
+    assert len(found) < 1200 and all(record["verdict"] == "allow" for record in found), len(found)
+    assert len(result.of("decision", door="dns", host="other.test")) == 1
+    assert len(result.of("decision", door="dns", host="bad.test", verdict="deny")) == 1
+    end = result.one("end")
+    assert (end["queries"], end["queries_denied"]) == (4002, 1), end

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tests of the records: exact lines, each member at its longest and worst, the chain.
- * links: proxy/audit/audit.c proxy/audit/records.c proxy/audit/denials.c proxy/audit/process.c proxy/audit/chain.c proxy/audit/log_file.c
+ * links: proxy/audit/audit.c proxy/audit/records.c proxy/audit/flood.c proxy/audit/process.c proxy/audit/chain.c proxy/audit/log_file.c
  * links: proxy/audit/summary.c proxy/audit/summary_merge.c proxy/audit/summary_rows.c proxy/audit/tally.c proxy/audit/show.c proxy/audit/verbose.c
  * links: base/err.c base/json.c base/addr.c base/bucket.c base/clock.c base/tell.c base/name.c rules/reason.c rules/hint.c base/prefix.c rules/special.c
  * links: rules/limits.c rules/entry.c rules/pattern.c tests/unit/audit_bench.c tests/unit/rules_stub.c

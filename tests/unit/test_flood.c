@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Denials in a flood: which get a record of their own, and that the counts of the others are exact.
+ * Floods: which attempts get a record of their own, and that the counts of the others are exact.
  *
- * links: proxy/audit/audit.c proxy/audit/records.c proxy/audit/denials.c proxy/audit/process.c proxy/audit/chain.c proxy/audit/log_file.c
+ * links: proxy/audit/audit.c proxy/audit/records.c proxy/audit/flood.c proxy/audit/process.c proxy/audit/chain.c proxy/audit/log_file.c
  * links: proxy/audit/summary.c proxy/audit/summary_merge.c proxy/audit/summary_rows.c proxy/audit/tally.c proxy/audit/show.c proxy/audit/verbose.c
  * links: base/err.c base/json.c base/addr.c base/bucket.c base/tell.c base/name.c rules/reason.c rules/hint.c base/prefix.c rules/special.c
  * links: rules/limits.c rules/entry.c rules/pattern.c tests/unit/audit_bench.c tests/unit/rules_stub.c
  */
-#include "proxy/audit/denials.h"
+#include "proxy/audit/flood.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@
 #include "proxy/audit/process.h"
 #include "tests/unit/audit_bench.h"
 
-#define MANY (3 * DENIALS_BURST)
+#define MANY (3 * FLOOD_BURST)
 
 static uint64_t now_us = 1000 * (uint64_t)US_PER_S;
 
@@ -114,6 +114,95 @@ static void deny(struct audit_bench *b, uint64_t conn, enum proto proto, const c
 	assert_int_equal(audit_decision(b->audit, &d), 0);
 }
 
+/* A look-up that is answered; by a rule, or with `would` in audit mode. What audit_decision() returns. */
+static int answer(struct audit_bench *b, const char *host, enum reason would)
+{
+	struct name name;
+	struct request request = { .proto = PROTO_DNS, .names = { [NAME_FROM_DNS] = &name } };
+	struct verdict v = { .allow = true,
+			     .reason = would ? REASON_AUDIT_MODE : REASON_RULE,
+			     .would = would,
+			     .host = &name,
+			     .name_from = NAME_FROM_DNS };
+	struct audit_decision d = {
+		.door = DOOR_DNS, .src = audit_bench_endpoint("10.200.0.2:1000"), .request = &request, .verdict = &v
+	};
+
+	assert_int_equal(name_canonical(host, strlen(host), &name), 0);
+	return audit_decision(b->audit, &d);
+}
+
+/* The records of answered look-ups of a name: how many, and what they stand for. */
+static uint64_t answered(const struct audit_bench *b, const char *host, const char *would, size_t *records)
+{
+	struct seen s = look(b);
+	uint64_t total = 0;
+	json_t *o;
+	size_t i;
+
+	*records = 0;
+	json_array_foreach(s.lines, i, o)
+	{
+		const json_t *count = json_object_get(o, "count");
+		const char *name = json_string_value(json_object_get(o, "host"));
+		const char *in_force = json_string_value(json_object_get(o, "would"));
+
+		if (!name || strcmp(name, host) != 0 ||
+		    strcmp(json_string_value(json_object_get(o, "verdict")), "allow") != 0 ||
+		    strcmp(in_force ? in_force : "", would) != 0)
+			continue;
+		++*records;
+		total += count ? (uint64_t)json_integer_value(count) : 1;
+	}
+	json_decref(s.lines);
+	return total;
+}
+
+static void answered_look_ups(void **state)
+{
+	struct audit_bench b;
+	size_t records;
+
+	(void)state;
+	audit_bench_open(&b, "j", false);
+	for (int i = 0; i < MANY; i++)
+		assert_int_equal(answer(&b, "ok.test", REASON_NONE), 0);
+	assert_int_equal(answered(&b, "ok.test", "", &records), 1 + FLOOD_BURST);
+	/* Neither another name nor a refused one is buried by it. */
+	assert_int_equal(answer(&b, "second.test", REASON_NONE), 0);
+	assert_int_equal(answered(&b, "second.test", "", &records), 1);
+	deny(&b, 0, PROTO_DNS, "bad.test");
+	deny(&b, 0, PROTO_DNS, "bad.test");
+	assert_seen(&b, 2, 0, 2);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(answer(&b, "ok.test", REASON_NOT_ALLOWED), 0);
+	flood_flush(b.audit->flood, false);
+	assert_int_equal(answered(&b, "ok.test", "", &records), MANY);
+	assert_int_equal(records, 1 + FLOOD_BURST + 1);
+	assert_int_equal(answered(&b, "ok.test", "not_allowed", &records), 3);
+	assert_int_equal(records, 2);
+	assert_int_equal(b.audit->totals.queries, MANY + 6);
+	assert_int_equal(b.audit->totals.queries_denied, 2);
+	audit_bench_close(&b);
+}
+
+/* What can't be put on record later is not answered now. */
+static void no_answer_without_a_log(void **state)
+{
+	struct audit_bench b;
+
+	(void)state;
+	audit_bench_open(&b, "j", false);
+	for (int i = 0; i < 2 + FLOOD_BURST; i++)
+		assert_int_equal(answer(&b, "ok.test", REASON_NONE), 0);
+	b.audit->lost = 1;
+	b.audit->file.fd = -1;
+	assert_int_not_equal(answer(&b, "ok.test", REASON_NONE), 0);
+	assert_int_equal(b.audit->totals.queries, 2 + FLOOD_BURST);
+	b.audit->file.fd = b.fd;
+	audit_bench_close(&b);
+}
+
 static void repeated(void **state)
 {
 	struct audit_end end = { .wait_status = 0 };
@@ -126,12 +215,12 @@ static void repeated(void **state)
 	audit_bench_open(&b, "j", false);
 	for (uint64_t i = 1; i <= MANY; i++)
 		deny(&b, i, PROTO_TLS, "bad.test");
-	assert_seen(&b, 1 + DENIALS_BURST, 0, 1 + DENIALS_BURST);
+	assert_seen(&b, 1 + FLOOD_BURST, 0, 1 + FLOOD_BURST);
 	/* Another one is on record at once, in the midst of it. */
 	deny(&b, MANY + 1, PROTO_TLS, "other.test");
-	assert_seen(&b, 2 + DENIALS_BURST, 0, 2 + DENIALS_BURST);
-	denials_flush(b.audit->denials, false);
-	assert_seen(&b, 2 + DENIALS_BURST, 1, MANY + 1);
+	assert_seen(&b, 2 + FLOOD_BURST, 0, 2 + FLOOD_BURST);
+	flood_flush(b.audit->flood, false);
+	assert_seen(&b, 2 + FLOOD_BURST, 1, MANY + 1);
 	o = audit_bench_last(&b);
 	assert_string_equal(json_string_value(json_object_get(o, "host")), "bad.test");
 	assert_string_equal(json_string_value(json_object_get(o, "name_from")), "dns");
@@ -139,14 +228,14 @@ static void repeated(void **state)
 	assert_string_equal(json_string_value(json_object_get(o, "proto")), "tls");
 	assert_string_equal(json_string_value(json_object_get(o, "reason")), "not_allowed");
 	assert_int_equal(json_integer_value(json_object_get(o, "port")), 443);
-	assert_int_equal(json_integer_value(json_object_get(o, "count")), MANY - 1 - DENIALS_BURST);
+	assert_int_equal(json_integer_value(json_object_get(o, "count")), MANY - 1 - FLOOD_BURST);
 	json_decref(o);
 	/* Nothing is left to record; a second later there is room for one more. */
-	denials_flush(b.audit->denials, true);
+	flood_flush(b.audit->flood, true);
 	now_us += US_PER_S;
 	deny(&b, MANY + 2, PROTO_TLS, "bad.test");
 	deny(&b, MANY + 3, PROTO_TLS, "bad.test");
-	assert_seen(&b, 3 + DENIALS_BURST, 1, MANY + 2);
+	assert_seen(&b, 3 + FLOOD_BURST, 1, MANY + 2);
 	assert_int_equal(audit_end(b.audit, &end), 0);
 	s = look(&b);
 	assert_int_equal(s.denials, MANY + 3);
@@ -163,7 +252,7 @@ static void repeated(void **state)
 /* Every name is on record once, as long as they can be told apart; then they are counted, without a name. */
 static void many_names(void **state)
 {
-	const unsigned n = 3 * DENIALS_KINDS_MAX;
+	const unsigned n = 3 * FLOOD_KINDS_MAX;
 	struct audit_bench b;
 	struct seen s;
 	char host[64];
@@ -174,19 +263,19 @@ static void many_names(void **state)
 		snprintf(host, sizeof(host), "secret-%u.exfil.test", i);
 		deny(&b, 0, PROTO_DNS, host);
 	}
-	assert_seen(&b, DENIALS_KINDS_MAX + DENIALS_BURST, 0, DENIALS_KINDS_MAX + DENIALS_BURST);
+	assert_seen(&b, FLOOD_KINDS_MAX + FLOOD_BURST, 0, FLOOD_KINDS_MAX + FLOOD_BURST);
 	/* Look-ups take no room from connections. */
-	for (unsigned i = 0; i < DENIALS_BURST; i++) {
+	for (unsigned i = 0; i < FLOOD_BURST; i++) {
 		snprintf(host, sizeof(host), "c-%u.test", i);
 		deny(&b, i + 1, PROTO_TLS, host);
 		deny(&b, i + 1, PROTO_TLS, host);
 	}
-	denials_flush(b.audit->denials, true);
+	flood_flush(b.audit->flood, true);
 	s = look(&b);
-	assert_int_equal(s.own, DENIALS_KINDS_MAX + DENIALS_BURST + 2 * DENIALS_BURST);
+	assert_int_equal(s.own, FLOOD_KINDS_MAX + FLOOD_BURST + 2 * FLOOD_BURST);
 	assert_int_equal(s.sums, 1);
 	assert_int_equal(s.unnamed, 1);
-	assert_int_equal(s.denials, n + 2 * DENIALS_BURST);
+	assert_int_equal(s.denials, n + 2 * FLOOD_BURST);
 	json_decref(s.lines);
 	audit_bench_close(&b);
 }
@@ -194,7 +283,7 @@ static void many_names(void **state)
 /* So many sums at a time, each kind in its turn, and none twice. */
 static void sums_in_turn(void **state)
 {
-	const unsigned kinds = 3 * DENIALS_SUMS, rounds = DENIALS_BURST / kinds + 4;
+	const unsigned kinds = 3 * FLOOD_SUMS, rounds = FLOOD_BURST / kinds + 4;
 	struct audit_bench b;
 	char host[64];
 
@@ -206,18 +295,18 @@ static void sums_in_turn(void **state)
 			deny(&b, 1, PROTO_TLS, host);
 		}
 	}
-	assert_seen(&b, kinds + DENIALS_BURST, 0, kinds + DENIALS_BURST);
+	assert_seen(&b, kinds + FLOOD_BURST, 0, kinds + FLOOD_BURST);
 	for (unsigned turn = 1; turn <= 3; turn++) {
 		struct seen s;
 
-		denials_flush(b.audit->denials, false);
+		flood_flush(b.audit->flood, false);
 		s = look(&b);
 		json_decref(s.lines);
-		assert_int_equal(s.sums, turn * DENIALS_SUMS);
+		assert_int_equal(s.sums, turn * FLOOD_SUMS);
 	}
-	assert_seen(&b, kinds + DENIALS_BURST, kinds, rounds * kinds);
-	denials_flush(b.audit->denials, true);
-	assert_seen(&b, kinds + DENIALS_BURST, kinds, rounds * kinds);
+	assert_seen(&b, kinds + FLOOD_BURST, kinds, rounds * kinds);
+	flood_flush(b.audit->flood, true);
+	assert_seen(&b, kinds + FLOOD_BURST, kinds, rounds * kinds);
 	audit_bench_close(&b);
 }
 
@@ -252,7 +341,7 @@ static void kinds(void **state)
 	(void)state;
 	assert_int_equal(name_canonical("a.test", 6, &name), 0);
 	audit_bench_open(&b, "j", false);
-	for (int round = 0; round < DENIALS_BURST; round++) {
+	for (int round = 0; round < FLOOD_BURST; round++) {
 		const size_t before = n;
 
 		n = 0;
@@ -286,12 +375,12 @@ static void kinds(void **state)
 		d.dst = (struct endpoint){ .port = 0 };
 		request = (struct request){ .proto = PROTO_HTTP, .port = 80 };
 	}
-	denials_flush(b.audit->denials, true);
+	flood_flush(b.audit->flood, true);
 	s = look(&b);
-	assert_int_equal(s.own, n + DENIALS_BURST);
+	assert_int_equal(s.own, n + FLOOD_BURST);
 	assert_int_equal(s.sums, n);
 	assert_int_equal(s.unnamed, 0);
-	assert_int_equal(s.denials, DENIALS_BURST * n);
+	assert_int_equal(s.denials, FLOOD_BURST * n);
 	assert_sums_say_the_same(&s, n);
 	json_decref(s.lines);
 	audit_bench_close(&b);
@@ -309,7 +398,7 @@ static void what_is_allowed_is_never_counted(void **state)
 		audit_bench_decide(&b, i, PROTO_TLS, "ok.test", NAME_FROM_SNI, "198.18.0.7:443", REASON_RULE);
 	}
 	s = look(&b);
-	assert_int_equal(json_array_size(s.lines), MANY + 1 + DENIALS_BURST);
+	assert_int_equal(json_array_size(s.lines), MANY + 1 + FLOOD_BURST);
 	json_decref(s.lines);
 	audit_bench_close(&b);
 }
@@ -349,17 +438,17 @@ static void processes(void **state)
 	process(&b, 0); /* look-ups are not in a flood */
 	s = look(&b);
 	json_decref(s.lines);
-	assert_int_equal(s.processes, 2 + 1 + DENIALS_BURST + 2);
-	denials_flush(b.audit->denials, false);
+	assert_int_equal(s.processes, 2 + 1 + FLOOD_BURST + 2);
+	flood_flush(b.audit->flood, false);
 	s = look(&b);
-	assert_int_equal(s.hidden, MANY - 1 - DENIALS_BURST + 1);
+	assert_int_equal(s.hidden, MANY - 1 - FLOOD_BURST + 1);
 	o = json_array_get(s.lines, json_array_size(s.lines) - 2);
 	assert_string_equal(json_string_value(json_object_get(o, "unknown")), "flood");
 	json_decref(s.lines);
 	now_us += 2 * (uint64_t)US_PER_S;
 	process(&b, 60000);
 	s = look(&b);
-	assert_int_equal(s.processes, 2 + 1 + DENIALS_BURST + 2 + 1);
+	assert_int_equal(s.processes, 2 + 1 + FLOOD_BURST + 2 + 1);
 	json_decref(s.lines);
 	audit_bench_close(&b);
 }
@@ -370,14 +459,14 @@ static void verbose(void **state)
 
 	(void)state;
 	audit_bench_open(&b, "j", true);
-	for (uint64_t i = 0; i <= DENIALS_BURST; i++) {
+	for (uint64_t i = 0; i <= FLOOD_BURST; i++) {
 		deny(&b, 0, PROTO_DNS, "bad.test");
 		(void)audit_bench_verbose(&b);
 	}
 	deny(&b, 0, PROTO_DNS, "bad.test");
 	deny(&b, 0, PROTO_DNS, "bad.test");
 	assert_string_equal(audit_bench_verbose(&b), "");
-	denials_flush(b.audit->denials, false);
+	flood_flush(b.audit->flood, false);
 	assert_string_equal(audit_bench_verbose(&b), "netgate: deny  dns bad.test not_allowed, 2 more\n");
 	audit_bench_close(&b);
 }
@@ -386,6 +475,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(repeated),
+		cmocka_unit_test(answered_look_ups),
+		cmocka_unit_test(no_answer_without_a_log),
 		cmocka_unit_test(many_names),
 		cmocka_unit_test(sums_in_turn),
 		cmocka_unit_test(kinds),

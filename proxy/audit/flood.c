@@ -3,7 +3,7 @@
  * See the header. The kinds are in a balanced tree (tsearch(3)), because the
  * sandbox chooses the names and could aim at the collisions of a hash.
  */
-#include "proxy/audit/denials.h"
+#include "proxy/audit/flood.h"
 
 #include <event2/event.h>
 #include <search.h>
@@ -16,18 +16,20 @@
 #include "proxy/audit/audit_impl.h"
 #include "proxy/audit/process.h"
 
-#define RECENT	   4096 /* connections of which it is known whether their denial was only counted */
-#define PROTOS	   (PROTO_DNS + 1)
-#define WHAT_MAX   RECORD_RAW_MAX
-#define IS_LOOK_UP 1
+#define RECENT	 4096 /* connections of which it is known whether their denial was only counted */
+#define PROTOS	 (PROTO_DNS + 1)
+#define WHAT_MAX RECORD_RAW_MAX
 
 _Static_assert(NAME_LEN_MAX < WHAT_MAX, "a name fits");
 
-/* What is the same in all denials of a kind. `what`: the name; a raw one; or the address. */
+/* What fills up by itself: a flood of one leaves the others their records. */
+enum stream { STREAM_CONNECTIONS, STREAM_LOOK_UPS, STREAM_ALLOWED_LOOK_UPS, STREAMS };
+
+/* What is the same in all attempts of a kind. `what`: the name; a raw one; or the address. */
 struct kind {
 	enum door door;
 	enum proto proto;
-	enum reason reason;
+	enum reason reason, would;
 	const struct policy_rule *rule;
 	uint16_t port;
 	enum { WHAT_NAME, WHAT_RAW, WHAT_ADDR } is;
@@ -36,41 +38,41 @@ struct kind {
 	char what[WHAT_MAX];
 };
 
-struct denial {
+struct counted {
 	struct kind kind; /* first: the tree compares entries by it */
-	STAILQ_ENTRY(denial) link;
+	STAILQ_ENTRY(counted) link;
 	uint64_t count; /* not on record yet; 0: not in the queue */
 };
 
-STAILQ_HEAD(denial_queue, denial);
+STAILQ_HEAD(kind_queue, counted);
 
-struct denials {
+struct flood {
 	struct audit *audit;
 	struct event *timer; /* pending while something is counted; NULL: none */
-	void *tree[2];	     /* by look-up or not */
-	size_t n_kinds[2];
-	struct bucket single[2];
-	struct denial_queue counted;
+	void *tree[STREAMS];
+	size_t n_kinds[STREAMS];
+	struct bucket single[STREAMS];
+	struct kind_queue counted;
 	uint64_t others[DOOR_COUNT][PROTOS][REASON_COUNT];
 	bool any_others;
-	uint64_t hidden;	 /* process records */
-	uint64_t busy_us[2];	 /* until when that flood is going on */
-	uint64_t recent[RECENT]; /* connection number, and in the lowest bit whether it was counted */
+	uint64_t hidden;	   /* process records */
+	uint64_t busy_us[STREAMS]; /* until when that flood is going on */
+	uint64_t recent[RECENT];   /* connection number, and in the lowest bit whether it was only counted */
 };
 
 static void on_timer(evutil_socket_t fd, short what, void *arg);
 
-struct denials *denials_new(struct event_base *base, struct audit *a)
+struct flood *flood_new(struct event_base *base, struct audit *a)
 {
-	struct denials *d = calloc(1, sizeof(*d));
+	struct flood *d = calloc(1, sizeof(*d));
 	uint64_t now = clock_mono_us();
 
 	if (!d)
 		return NULL;
 	d->audit = a;
 	STAILQ_INIT(&d->counted);
-	for (int i = 0; i < 2; i++)
-		d->single[i] = bucket_full(DENIALS_RATE, DENIALS_BURST, now);
+	for (int i = 0; i < STREAMS; i++)
+		d->single[i] = bucket_full(FLOOD_RATE, FLOOD_BURST, now);
 	d->timer = base ? evtimer_new(base, on_timer, d) : NULL;
 	if (base && !d->timer) {
 		free(d);
@@ -79,11 +81,11 @@ struct denials *denials_new(struct event_base *base, struct audit *a)
 	return d;
 }
 
-void denials_free(struct denials *d)
+void flood_free(struct flood *d)
 {
 	if (!d)
 		return;
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < STREAMS; i++)
 		tdestroy(d->tree[i], free);
 	if (d->timer)
 		event_free(d->timer);
@@ -102,6 +104,8 @@ static int compare(const void *a, const void *b)
 		return x->port < y->port ? -1 : 1;
 	if (x->reason != y->reason)
 		return x->reason < y->reason ? -1 : 1;
+	if (x->would != y->would)
+		return x->would < y->would ? -1 : 1;
 	if (x->door != y->door)
 		return x->door < y->door ? -1 : 1;
 	if (x->proto != y->proto)
@@ -128,6 +132,7 @@ static void kind_of(struct kind *k, const struct audit_decision *d)
 	k->door = d->door;
 	k->proto = d->request->proto;
 	k->reason = d->verdict->reason;
+	k->would = d->verdict->would;
 	k->rule = d->verdict->rule;
 	k->port = d->request->port;
 	k->is = host ? WHAT_NAME : d->raw_name ? WHAT_RAW : WHAT_ADDR;
@@ -140,9 +145,9 @@ static void kind_of(struct kind *k, const struct audit_decision *d)
 }
 
 /* Makes a new kind, if there is room. */
-static bool add_kind(struct denials *d, int which, const struct kind *k)
+static bool add_kind(struct flood *d, int which, const struct kind *k)
 {
-	struct denial *e = d->n_kinds[which] < DENIALS_KINDS_MAX ? malloc(sizeof(*e)) : NULL;
+	struct counted *e = d->n_kinds[which] < FLOOD_KINDS_MAX ? malloc(sizeof(*e)) : NULL;
 
 	if (!e)
 		return false;
@@ -158,15 +163,15 @@ static bool add_kind(struct denials *d, int which, const struct kind *k)
 
 /* ---- counting ---- */
 
-static void arm(struct denials *d)
+static void arm(struct flood *d)
 {
-	const struct timeval tv = { .tv_sec = DENIALS_FLUSH_S };
+	const struct timeval tv = { .tv_sec = FLOOD_FLUSH_S };
 
 	if (d->timer && !evtimer_pending(d->timer, NULL))
 		event_add(d->timer, &tv);
 }
 
-static void count(struct denials *d, struct denial *e, const struct kind *k)
+static void count(struct flood *d, struct counted *e, const struct kind *k)
 {
 	if (!e) {
 		d->others[k->door][k->proto][k->reason]++;
@@ -177,33 +182,44 @@ static void count(struct denials *d, struct denial *e, const struct kind *k)
 	arm(d);
 }
 
-bool denials_take(struct denials *d, const struct audit_decision *denial)
+static enum stream stream_of(const struct audit_decision *d)
 {
-	int which = denial->door == DOOR_DNS ? IS_LOOK_UP : 0;
+	if (d->door != DOOR_DNS)
+		return STREAM_CONNECTIONS;
+	return d->verdict->allow ? STREAM_ALLOWED_LOOK_UPS : STREAM_LOOK_UPS;
+}
+
+bool flood_take(struct flood *d, const struct audit_decision *attempt)
+{
+	const enum stream which = stream_of(attempt);
 	uint64_t now = clock_mono_us();
-	struct denial *const *found;
+	struct counted *const *found;
 	struct kind kind;
 	bool own;
 
-	kind_of(&kind, denial);
+	kind_of(&kind, attempt);
 	found = tfind(&kind, &d->tree[which], compare);
 	own = (!found && add_kind(d, which, &kind)) || bucket_take(&d->single[which], now);
 	if (!own) {
 		count(d, found ? *found : NULL, &kind);
-		d->busy_us[which] = now + DENIALS_FLUSH_S * (uint64_t)US_PER_S;
+		d->busy_us[which] = now + FLOOD_FLUSH_S * (uint64_t)US_PER_S;
 	}
-	if (denial->conn)
-		d->recent[denial->conn % RECENT] = denial->conn << 1 | !own;
+	if (attempt->conn)
+		d->recent[attempt->conn % RECENT] = attempt->conn << 1 | !own;
 	return own;
 }
 
-bool denials_hide(struct denials *d, uint64_t conn)
+bool flood_hide(struct flood *d, uint64_t conn)
 {
 	uint64_t known = conn ? d->recent[conn % RECENT] : 0;
-	bool hide = clock_mono_us() < d->busy_us[conn ? 0 : IS_LOOK_UP];
+	const uint64_t *busy = d->busy_us;
+	uint64_t until = busy[STREAM_CONNECTIONS];
+	bool hide;
 
-	if (known >> 1 == conn && conn)
-		hide = known & 1;
+	if (!conn)
+		until = busy[STREAM_LOOK_UPS] > busy[STREAM_ALLOWED_LOOK_UPS] ? busy[STREAM_LOOK_UPS]
+									      : busy[STREAM_ALLOWED_LOOK_UPS];
+	hide = known >> 1 == conn && conn ? known & 1 : clock_mono_us() < until;
 	if (hide) {
 		d->hidden++;
 		arm(d);
@@ -213,11 +229,15 @@ bool denials_hide(struct denials *d, uint64_t conn)
 
 /* ---- sums ---- */
 
-/* Writes the record of `count` denials of a kind. Returns 0 or -errno. */
-static int record_sum(struct denials *d, const struct kind *k, uint64_t count)
+/* Writes the record of `count` attempts of a kind. Returns 0 or -errno. */
+static int record_sum(struct flood *d, const struct kind *k, uint64_t count)
 {
 	struct request request = { .proto = k->proto, .port = k->port };
-	struct verdict verdict = { .reason = k->reason, .rule = k->rule, .name_from = k->from };
+	struct verdict verdict = { .allow = k->reason == REASON_RULE || k->reason == REASON_AUDIT_MODE,
+				   .reason = k->reason,
+				   .would = k->would,
+				   .rule = k->rule,
+				   .name_from = k->from };
 	struct audit_decision rec = { .door = k->door, .request = &request, .verdict = &verdict };
 	struct name name;
 
@@ -237,7 +257,7 @@ static int record_sum(struct denials *d, const struct kind *k, uint64_t count)
 }
 
 /* Those without a kind. False when one could not be written. */
-static bool flush_others(struct denials *d)
+static bool flush_others(struct flood *d)
 {
 	if (!d->any_others)
 		return true;
@@ -256,7 +276,7 @@ static bool flush_others(struct denials *d)
 	return true;
 }
 
-static bool flush_hidden(struct denials *d)
+static bool flush_hidden(struct flood *d)
 {
 	const struct audit_process rec = { .unknown = AUDIT_UNKNOWN_FLOOD, .count = d->hidden };
 
@@ -266,12 +286,12 @@ static bool flush_hidden(struct denials *d)
 	return true;
 }
 
-void denials_flush(struct denials *d, bool all)
+void flood_flush(struct flood *d, bool all)
 {
 	bool ok = flush_others(d) && flush_hidden(d);
-	struct denial *e;
+	struct counted *e;
 
-	for (size_t i = 0; ok && (all || i < DENIALS_SUMS) && (e = STAILQ_FIRST(&d->counted)); i++) {
+	for (size_t i = 0; ok && (all || i < FLOOD_SUMS) && (e = STAILQ_FIRST(&d->counted)); i++) {
 		ok = record_sum(d, &e->kind, e->count) == 0;
 		if (!ok)
 			break;
@@ -285,5 +305,5 @@ void denials_flush(struct denials *d, bool all)
 static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd, (void)what;
-	denials_flush(arg, false);
+	flood_flush(arg, false);
 }

@@ -65,8 +65,6 @@ const char *match_hint(const struct request *request, const struct verdict *verd
 {
 	enum reason reason = verdict->reason == REASON_AUDIT_MODE ? verdict->would : verdict->reason;
 
-	if (cap == 0)
-		return "";
 	buf[0] = '\0';
 	if (verdict->reason == REASON_AUDIT_MODE && verdict->host && names_differ(request, verdict->host))
 		return buf;

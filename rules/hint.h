@@ -14,7 +14,7 @@ struct verdict;
 
 /*
  * Writes the exact flag ("--allow api.example.com", "--allow host:22",
- * "--allow '[2a00:1450::1]:443'", quoted for a shell) into `buf` of `cap` bytes and returns `buf`. ""
+ * "--allow '[2a00:1450::1]:443'", quoted for a shell) into `buf` of `cap` bytes, one at least, and returns `buf`. ""
  * when no flag would help, or none should be copied without a thought: for
  * what a deny rule refuses, what is malformed, what is allowed already,
  * special-purpose addresses (the metadata service), names that only look-ups

@@ -143,7 +143,7 @@ bool policy_denies_addr(const struct policy *p, const struct addr *a, uint16_t p
 	size_t n = addr_embedded_v4(a, inner, ADDR_EMBEDDED_MAX);
 
 	prefix_map_visit(p->prefixes, a, visit_prefix, &j);
-	for (size_t i = 0; i < n && !j.denied; i++)
+	for (size_t i = 0; i < n; i++)
 		prefix_map_visit(p->prefixes, &inner[i], visit_prefix, &j);
 	if (rule)
 		*rule = j.denied;

@@ -89,6 +89,7 @@ int names_init(struct policy *p, struct err *err)
 	if (n != sizeof(p->table.key))
 		return err_set_errno(err, n < 0 ? errno : EIO, "no random numbers from the kernel");
 	p->table.key[1] |= 1;
+	/* With room for every rule's own name. */
 	return resize(&p->table, p->store.n_rules + p->store.n_rules / 2 + 16, err);
 }
 
@@ -145,8 +146,6 @@ int names_add_rule(struct policy *p, uint32_t rule, struct err *err)
 		p->root = rule;
 		return 0;
 	}
-	if (make_room(&p->table, err))
-		return -1;
 	n = cut_suffixes(p->table.key, name, r->name_len, hash, start);
 	slot = find_slot(p, hash[n - 1], name, r->name_len);
 	if (slot->ref)

@@ -6,6 +6,7 @@
  * is the digest that records carry: `netgate check FILE | sha256sum` gives it too.
  */
 #define OPENSSL_SUPPRESS_DEPRECATED
+#include <ctype.h>
 #include <errno.h>
 #include <openssl/sha.h>
 #include <stdlib.h>
@@ -69,14 +70,15 @@ static int compare_limits(const struct policy *p, const struct policy_rule *x, c
 	return rc;
 }
 
-/* By what they cover, then by addresses, then by limits: equal are rules that are printed as one. Names come before prefixes. */
+/*
+ * By what they cover, then by addresses, then by limits: equal are rules that are printed as one. Both have the same
+ * key, so they are two names or two prefixes.
+ */
 static int compare_rules(const struct policy *p, const struct policy_rule *x, const struct policy_rule *y)
 {
 	unsigned covers = RULE_PREFIX | RULE_APEX | RULE_BELOW;
-	int rc = (x->flags & RULE_PREFIX) - (y->flags & RULE_PREFIX);
+	int rc = x->flags & RULE_PREFIX ? compare_prefix(rule_prefix(x), rule_prefix(y)) : strcmp(x->tail, y->tail);
 
-	if (rc == 0)
-		rc = x->flags & RULE_PREFIX ? compare_prefix(rule_prefix(x), rule_prefix(y)) : strcmp(x->tail, y->tail);
 	if (rc == 0)
 		rc = (int)(x->flags & covers) - (int)(y->flags & covers);
 	if (rc == 0)
@@ -127,7 +129,7 @@ static ssize_t sort_rules(const struct policy *p, bool deny, struct sort_item **
 	return (ssize_t)n;
 }
 
-/* All ports of `n` rules, each once. Returns how many; 0 when one of the rules means all. `ports` has room for all. */
+/* All ports of `n` rules, two at least, each once. Returns how many; 0 when one of the rules means all. `ports` has room for all. */
 static size_t join_ports(const struct policy *p, const struct sort_item *items, size_t n, uint32_t *ports)
 {
 	size_t all = 0, kept = 0;
@@ -140,8 +142,7 @@ static size_t join_ports(const struct policy *p, const struct sort_item *items, 
 		memcpy(ports + all, rule_ports(p, r), r->n_ports * sizeof(*ports));
 		all += r->n_ports;
 	}
-	if (n > 1)
-		qsort(ports, all, sizeof(*ports), compare_ports);
+	qsort(ports, all, sizeof(*ports), compare_ports);
 	for (size_t i = 0; i < all; i++) {
 		if (i + 1 == all || PORT_NUMBER(ports[i]) != PORT_NUMBER(ports[i + 1]))
 			ports[kept++] = ports[i];
@@ -153,7 +154,7 @@ static size_t join_ports(const struct policy *p, const struct sort_item *items, 
 static void put_scalar(FILE *out, const char *text)
 {
 	const char *colon = strchr(text, ':');
-	bool plain = (*text >= 'a' && *text <= 'z') || (*text >= '0' && *text <= '9') || *text == '.' || *text == '_';
+	bool plain = isalnum((unsigned char)*text) || *text == '.' || *text == '_';
 	const char *quote = plain && !(colon && strchr(colon + 1, ':')) ? "" : "\"";
 
 	fputs(quote, out);

@@ -87,7 +87,7 @@ const char *rule_pattern(const struct policy_rule *r, bool port_follows, char bu
 		return buf;
 	}
 	at = buf;
-	if (r->flags & RULE_BELOW && (!(r->flags & RULE_APEX) || r->name_len == 0))
+	if (r->flags & RULE_BELOW && !(r->flags & RULE_APEX))
 		*at++ = '*';
 	if (r->flags & RULE_BELOW && r->name_len > 0)
 		*at++ = '.';
@@ -109,10 +109,8 @@ const char *rule_entry(const struct policy *p, const struct policy_rule *r, char
 	rule_pattern(r, !plain, buf);
 	len = strlen(buf);
 	for (size_t i = 0; i < r->n_ports && !plain && len < POLICY_ENTRY_MAX - 1; i++) {
-		int n = snprintf(buf + len, POLICY_ENTRY_MAX - len, "%c%u%s", i ? ',' : ':',
-				 (unsigned)PORT_NUMBER(ports[i]), PORT_ANY_BYTES(ports[i]) ? "/tcp" : "");
-
-		len += n > 0 ? (size_t)n : 0;
+		len += (size_t)snprintf(buf + len, POLICY_ENTRY_MAX - len, "%c%u%s", i ? ',' : ':',
+					(unsigned)PORT_NUMBER(ports[i]), PORT_ANY_BYTES(ports[i]) ? "/tcp" : "");
 	}
 	return buf;
 }

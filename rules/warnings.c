@@ -3,6 +3,7 @@
  * What a person should know about a policy before trusting it: rules that are
  * wider than they look, rules that do nothing, doors to other resolvers.
  */
+#include <assert.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -71,8 +72,7 @@ static void say(struct warner *w, const struct policy_rule *r, const char *fmt, 
 			   flag ? "" : rule_entry(w->p, r, entry), flag ? "" : ": ");
 	va_list ap;
 
-	if (len < 0 || (size_t)len >= sizeof(text))
-		return;
+	static_assert(POLICY_RULE_LABEL_MAX + POLICY_ENTRY_MAX + 4 < WARNING_MAX, "room for what is wrong");
 	va_start(ap, fmt);
 	vsnprintf(text + len, sizeof(text) - (size_t)len, fmt, ap);
 	va_end(ap);

@@ -83,7 +83,7 @@ static bool take_options(struct reader *r, struct dhcp_message *m)
 		if (r->bad)
 			return false;
 		if (code == OPTION_END)
-			return seen.type && m->type >= DHCP_DISCOVER && m->type <= DHCP_INFORM;
+			return m->type >= DHCP_DISCOVER && m->type <= DHCP_INFORM;
 		if (code != OPTION_PAD)
 			take_option(m, code, reader_take(r, reader_u8(r)), &seen);
 	}
@@ -116,8 +116,8 @@ enum parse dhcp_parse(const uint8_t *p, size_t len, struct dhcp_message *m)
 	memcpy(m->mac, mac.p, mac.left);
 	reader_take(&r, CHADDR_PADDING);
 	reader_take(&r, SNAME_AND_FILE);
-	good &= reader_u32(&r) == COOKIE;
-	if (good && !r.bad && take_options(&r, m) && is_client_type(m->type))
+	good &= reader_u32(&r) == COOKIE; /* and not cut before here: it would read as 0 */
+	if (good && take_options(&r, m) && is_client_type(m->type))
 		return PARSE_OK;
 	*m = (struct dhcp_message){ .type = DHCP_NONE };
 	return PARSE_BAD;

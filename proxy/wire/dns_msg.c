@@ -214,7 +214,7 @@ static bool ends_in_arpa(struct reader *name, const char *tree)
 	if (!label_is(label, tree))
 		return false;
 	label = next_label(name);
-	return label_is(label, "arpa") && reader_u8(name) == 0 && reader_done(name);
+	return label_is(label, "arpa") && reader_u8(name) == 0;
 }
 
 /* RFC 1035 §3.5: the four numbers, last first. */

@@ -137,7 +137,7 @@ static enum parse parse_solicit(struct reader r, struct gateway_question *q)
 	reader_u32(&body);			      /* reserved */
 	q->target = take_addr(&body, ADDR_V6);
 	q->kind = GATEWAY_SOLICIT;
-	return good && !body.bad ? PARSE_OK : PARSE_BAD;
+	return good ? PARSE_OK : PARSE_BAD;
 }
 
 enum parse gateway_parse(const uint8_t *frame, size_t len, struct gateway_question *q)

@@ -137,6 +137,10 @@ static void refuses_what_is_odd(void **state)
 		add(&m, options[i].s, options[i].len);
 		assert_int_equal(parse(&m, &got), PARSE_BAD);
 	}
+	m = begin(DHCP_DISCOVER); /* no type at all */
+	m.len = FIXED;
+	add(&m, "\xff", 1);
+	assert_int_equal(parse(&m, &got), PARSE_BAD);
 	for (unsigned type = 0; type < 256; type++) {
 		m = begin((enum dhcp_type)type);
 		add(&m, "\xff", 1);

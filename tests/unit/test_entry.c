@@ -151,6 +151,7 @@ static void refused_entries(void **state)
 		{ "api.example.com\0.evil", 21, "only letters" },
 		{ "user@api.example.com", 0, "only letters" },
 		{ "a,b.example", 0, "only letters" },
+		{ "A9-_{b.example", 0, "only letters" },
 		{ "api..example.com", 0, "a dot without a name" },
 		{ "..example.com", 0, "a dot without a name" },
 		{ "api.example.com..", 0, "a dot without a name" },
@@ -178,12 +179,14 @@ static void refused_entries(void **state)
 		{ "10.0.0.0/33:443", 0, "not an address prefix" },
 		{ "10.0.0.0/08:443", 0, "not an address prefix" },
 		{ "[api.example.com]:443", 0, "brackets are for IPv6" },
+		{ "[1:2:3:4:5:6:7:8:9:a:b:c:d:e:f:10:11:12:13:14:15:16:17:18:19:1a]:443", 0, "brackets are for IPv6" },
 		{ "[[::1]]:443", 0, "after ']'" },
 		{ "[::1:443", 0, "brackets are for IPv6" },
 		{ "[::1]x:443", 0, "after ']'" },
 		{ "[fe80::1%eth0]:443", 0, "not an address prefix" },
 		{ "[::1]", 0, "needs a port" },
 		{ "\xff.example", 0, "IDNA refuses" },
+		{ "\303\251\0.example", 11, "too long, or not text" },
 		{ "\xef\xbc\x91\xef\xbc\x92\xef\xbc\x97.0.0.1", 0, "as an IP address" },
 	};
 
@@ -200,15 +203,20 @@ static void refused_denials(void **state)
 		{ "10.0.0.1/8", 0, "write 10.0.0.0/8" },
 		{ "a*b", 0, "write *.HOST" },
 	};
+	struct err err = { "" };
+	struct entry e;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
 		check_bad(ENTRY_DENY, &bad[i]);
+	/* Without the way out that only an allow has. */
+	assert_int_equal(entry_parse(ENTRY_DENY, "a.test:0", 8, &e, &err), -1);
+	assert_string_equal(err.text, "\"a.test:0\": \"0\": not a port; write a number from 1 to 65535");
 }
 
 static void long_entries(void **state)
 {
-	char text[400];
+	char text[1100];
 	struct bad bad = { text, 300, "253 bytes" };
 	struct entry e;
 	struct err err = { "" };
@@ -224,6 +232,12 @@ static void long_entries(void **state)
 	bad = (struct bad){ text, 64, "63 bytes" };
 	check_bad(ENTRY_ALLOW, &bad);
 	assert_int_equal(entry_parse(ENTRY_ALLOW, text, 63, &e, &err), 0);
+	for (size_t i = 0; i < sizeof(text); i++)
+		text[i] = i % 2 ? '\251' : '\303';
+	bad = (struct bad){ text, 4 * NAME_LEN_MAX, "IDNA refuses" };
+	check_bad(ENTRY_ALLOW, &bad);
+	bad = (struct bad){ text, 4 * NAME_LEN_MAX + 2, "too long, or not text" };
+	check_bad(ENTRY_ALLOW, &bad);
 }
 
 static void every_truncation_is_safe(void **state)

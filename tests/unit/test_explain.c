@@ -90,6 +90,7 @@ static void names(void **state)
 	assert_explains(p, "API.example.com.:443", 0, "allow  api.example.com:443 (tls)\n" API);
 	assert_explains(p, "https://api.example.com/v1?q=http://x@y", 0, "allow  api.example.com:443 (tls)\n" API);
 	assert_explains(p, "http://api.example.com", 0, "allow  api.example.com:80 (http)\n" API);
+	assert_explains(p, "api.example.com:80", 0, "allow  api.example.com:80 (http)\n" API);
 	assert_explains(p, "HTTPS://api.example.com:443#x", 0, "allow  api.example.com:443 (tls)\n" API);
 	assert_explains(p, "http://api.example.com:443/", 1,
 			"deny   api.example.com:443 (http)  not_tls\n"
@@ -168,6 +169,8 @@ static void udp(void **state)
 	assert_explains(p, "udp://api.example.com:53", 1, "deny   api.example.com:53 (udp)  udp\n" UDP_NEVER);
 	assert_explains(p, "UDP://203.0.113.9:8443/x", 1, "deny   203.0.113.9:8443 (udp)  udp\n" UDP_NEVER);
 	assert_explains(p, "udp://api.example.com", 1, "deny   api.example.com (udp)  udp\n" UDP_NEVER);
+	assert_explains(p, "udp://203.0.113.9", 1, "deny   203.0.113.9 (udp)  udp\n" UDP_NEVER);
+	assert_explains(p, "udp://[2001:db8::1]", 1, "deny   2001:db8::1 (udp)  udp\n" UDP_NEVER);
 	assert_explains(p, "quic://api.example.com:443", 1, "deny   api.example.com:443 (udp)  quic\n" UDP_NEVER);
 	policy_free(p);
 }
@@ -217,6 +220,7 @@ static void not_understood(void **state)
 	assert_not_understood(p, "*.example.com", "only letters");
 	assert_not_understood(p, "[a.test]:443", "only letters");
 	assert_not_understood(p, "[203.0.113.7]", "brackets are for IPv6");
+	assert_not_understood(p, "[a.test]", "brackets are for IPv6");
 	assert_not_understood(p, "https://ok.test@/", "no host name");
 	assert_not_understood(p, "gopher://ok.test/", "no port that netgate knows");
 	assert_not_understood(p, "http://bad.test\\.ok.test/", "only letters");

@@ -179,6 +179,23 @@ static void refuses_what_is_odd(void **state)
 	guard_page_free();
 }
 
+/* Another of ICMPv6's messages, with a right checksum. */
+static void refuses_what_solicits_nothing(void **state)
+{
+	struct frame f = frame_solicit(GATE_SANDBOX6, SOLICITED, GATE_ADDR6);
+	struct gateway_question q;
+	uint16_t sum;
+
+	(void)state;
+	f.b[54] = 133;
+	memset(f.b + 56, 0, 2);
+	sum = frame_checksum(f.b + 22, f.b + 38, 16, 58, f.b + 54, 32);
+	f.b[56] = (uint8_t)(sum >> 8);
+	f.b[57] = (uint8_t)sum;
+	assert_int_equal(parse(&f, &q), PARSE_BAD);
+	guard_page_free();
+}
+
 static void sends_dhcp(void **state)
 {
 	struct gateway_answerer a = self();
@@ -198,6 +215,22 @@ static void sends_dhcp(void **state)
 			 GATEWAY_HEADERS + 5);
 	assert_memory_equal(out, "\xff\xff\xff\xff\xff\xff\2\0\0\0\0\1", 12);
 	assert_int_equal(gateway_dhcp(&a, &guest, (const uint8_t *)"reply", 5, out, GATEWAY_HEADERS + 4), 0);
+	assert_int_equal(gateway_dhcp(&a, &guest, (const uint8_t *)"reply", 5, out, GATEWAY_HEADERS - 1), 0);
+}
+
+/* RFC 768: a sum of zero is sent as ones, since zero says that there is none. */
+static void no_checksum_is_zero(void **state)
+{
+	struct gateway_answerer a = self();
+	struct addr guest = addr_v4(0x0ac80002);
+	uint8_t out[GATEWAY_FRAME_MAX], payload[2] = { 0, 0 };
+
+	(void)state;
+	assert_int_equal(gateway_dhcp(&a, &guest, payload, 2, out, sizeof(out)), GATEWAY_HEADERS + 2);
+	memcpy(payload, out + 40, 2);
+	assert_int_equal(gateway_dhcp(&a, &guest, payload, 2, out, sizeof(out)), GATEWAY_HEADERS + 2);
+	assert_memory_equal(out + 40, "\xff\xff", 2);
+	assert_int_equal(frame_checksum(out + 26, out + 30, 4, 17, out + 34, 10), 0);
 }
 
 int main(void)
@@ -210,7 +243,9 @@ int main(void)
 		cmocka_unit_test(solicitation_for_others_is_not),
 		cmocka_unit_test(reads_dhcp),
 		cmocka_unit_test(refuses_what_is_odd),
+		cmocka_unit_test(refuses_what_solicits_nothing),
 		cmocka_unit_test(sends_dhcp),
+		cmocka_unit_test(no_checksum_is_zero),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -251,8 +251,10 @@ static void every_name_allowed_on_purpose(void **state)
 /* DNS answers a name unless each port that it is given is denied. */
 static void lookups(void **state)
 {
-	struct policy *p = POLICY("+one.test:22", "-one.test:22", "+two.test", "-two.test:443", "-*.test:80",
-				  "+more.test", "+more.test:25", "-more.test:443", "+*.w.test:25", "-a.w.test:25");
+	struct policy *p =
+		POLICY("+one.test:22", "-one.test:22", "+two.test", "-two.test:443", "-*.test:80", "+more.test",
+		       "+more.test:25", "-more.test:443", "+*.w.test:25", "-a.w.test:25", "+three.test:443",
+		       "-three.test:443", "+*.three.test:22", "+four.test", "-four.test:443", "-four.test");
 
 	(void)state;
 	CHECK(p, { "one.test", 0, PROTO_DNS, REASON_DENIED_BY_RULE, "--deny one.test:22" },
@@ -262,6 +264,10 @@ static void lookups(void **state)
 	      { "more.test", 25, PROTO_ANY, REASON_RULE, "--allow more.test:25" },
 	      { "a.w.test", 0, PROTO_DNS, REASON_DENIED_BY_RULE, "--deny a.w.test:25" },
 	      { "b.w.test", 0, PROTO_DNS, REASON_RULE, "--allow *.w.test:25" },
+	      /* The other port is not its own, but that of the names below it. */
+	      { "three.test", 0, PROTO_DNS, REASON_DENIED_BY_RULE, "--deny three.test:443" },
+	      { "x.three.test", 0, PROTO_DNS, REASON_RULE, "--allow *.three.test:22" },
+	      { "four.test", 0, PROTO_DNS, REASON_DENIED_BY_RULE, "--deny four.test" },
 	      { "none.test", 0, PROTO_DNS, REASON_NOT_ALLOWED, "" });
 	policy_free(p);
 }
@@ -369,7 +375,7 @@ static void addresses(void **state)
 
 static void denied_addresses_of_any_name(void **state)
 {
-	struct policy *p = POLICY("+*!", "-203.0.113.0/24", "-198.51.100.1:443");
+	struct policy *p = POLICY("+*!", "-203.0.113.0/24", "-198.51.100.1:443", "-2002:cb00:7106::/48");
 	const struct policy_rule *rule = NULL;
 	char label[POLICY_RULE_LABEL_MAX];
 	struct addr a;
@@ -389,6 +395,10 @@ static void denied_addresses_of_any_name(void **state)
 	assert_true(policy_denies_addr(p, &a, 443, NULL));
 	a = addr_of("2002:cb00:7105::1");
 	assert_true(policy_denies_addr(p, &a, 443, NULL));
+	/* Denied itself, as well as the one in it: its own rule says so. */
+	a = addr_of("2002:cb00:7106::1");
+	assert_true(policy_denies_addr(p, &a, 443, &rule));
+	assert_string_equal(policy_rule_label(p, rule, label), "--deny 2002:cb00:7106::/48");
 	a = addr_of("64:ff9b::203.0.114.5");
 	assert_false(policy_denies_addr(p, &a, 443, NULL));
 	policy_free(p);

@@ -27,6 +27,7 @@ static const char permit[] = "version: 1\n"
 			     "  - .zone.test:443/tcp\n"
 			     "  - {host: db.test, ports: [5432, 5433], addresses: [10.2.0.0/16]}\n"
 			     "  - {cidr: 203.0.113.0/24, ports: [8443]}\n"
+			     "  - {cidr: 203.0.113.0/25, ports: [22]}\n"
 			     "  - both.test:80\n"
 			     "  - both.test:443\n"
 			     "deny:\n"
@@ -37,14 +38,24 @@ static const char permit[] = "version: 1\n"
 			     "  upload: 1MiB\n"
 			     "  names: 5\n";
 
+static void add_file(struct policy_builder *b, const char *path, const char *yaml)
+{
+	FILE *f = fmemopen((void *)yaml, strlen(yaml), "r");
+	struct err err = { "" };
+
+	if (policy_builder_yaml(b, f, path, &err))
+		fail_msg("%s", err.text);
+	fclose(f);
+}
+
 static struct policy *load(const char *yaml)
 {
 	struct policy_builder *b = policy_builder_new();
-	FILE *f = fmemopen((void *)yaml, strlen(yaml), "r");
 	struct err err = { "" };
-	struct policy *p = policy_builder_yaml(b, f, "permit.yaml", &err) ? NULL : policy_build(b, &err);
+	struct policy *p;
 
-	fclose(f);
+	add_file(b, "permit.yaml", yaml);
+	p = policy_build(b, &err);
 	policy_builder_free(b);
 	if (!p)
 		fail_msg("%s", err.text);
@@ -137,6 +148,7 @@ static void refused(void **state)
 	assert_narrowed("db.test:5434", "error: \"db.test:5434\": port 5434 is not permitted");
 	assert_narrowed("203.0.112.0/23:8443", "error: \"203.0.112.0/23:8443\" is not permitted");
 	assert_narrowed("203.0.113.0/24:443", "error: \"203.0.113.0/24:443\": port 443 is not permitted");
+	assert_narrowed("203.0.113.0/24:22", "error: \"203.0.113.0/24:22\": port 22 is not permitted");
 	assert_narrowed("0.0.0.0/0:8443", "error: ");
 	assert_narrowed("api.test\nallow: x", "error: ");
 	assert_narrowed("", "error: ");
@@ -184,23 +196,102 @@ static void chosen_as_in_the_whole(void **state)
 	assert_chosen("  - {host: .test!, ports: [22" ADDRS("1") "\n  - {host: a.test, ports: [22" ADDRS("2") "\n",
 		      ".a.test:22",
 		      "  - host: a.test\n" TEXT("") ADDR("2") "  - host: \"*.a.test\"\n" TEXT("") ADDR("1"));
+	assert_chosen("  - {host: .test!, ports: [22" ADDRS("1") "\n" WIDE(ADDRS("2")), ".a.test:22",
+		      "allow:\n  - host: a.test\n" TEXT("") ADDR("1") "  - host: \"*.a.test\"\n" TEXT("")
+			      ADDR("2") "deny");
+	/* Nothing is left for the wider rule, or other parts of the name for each port. */
+	assert_chosen("  - {host: .test!, ports: [22" ADDRS("1") "\n  - {host: a.test, ports: [22" ADDRS("2") "\n" WIDE(
+			      ADDRS("3")),
+		      ".a.test:22",
+		      "allow:\n  - host: a.test\n" TEXT("") ADDR("2") "  - host: \"*.a.test\"\n" TEXT("")
+			      ADDR("3") "deny");
+	assert_chosen(
+		"  - {host: .test!, ports: [80, 443" ADDRS("1") "\n  - {host: a.test, ports: [443" ADDRS("2") "\n",
+		".a.test",
+		"allow:\n  - host: a.test\n    ports: [443]\n" ADDR(
+			"2") "  - host: \"*.a.test\"\n    ports: [443]\n" ADDR("1") "  - host: .a.test\n    ports: "
+										    "[80]\n" ADDR("1") "deny");
 }
 
 static void several_and_none(void **state)
 {
-	const char *const good[] = { "api.test", "x.wild.test" }, *const bad[] = { "api.test", "evil.test" };
+	const char *const good[] = { "api.test", "x.wild.test" }, *const bad[] = { "api.test", "evil.test", "no.test" };
 	char *text = narrowed(good, 2);
 
 	(void)state;
 	assert_non_null(strstr(text, "allow:\n  - api.test\n  - x.wild.test\n" REST));
 	free(text);
-	text = narrowed(bad, 2);
+	text = narrowed(bad, 3);
 	assert_string_equal(text, "error: \"evil.test\" is not permitted");
 	free(text);
 	text = narrowed(NULL, 0);
 	assert_non_null(strstr(text, "allow: []\n"));
 	assert_non_null(strstr(text, REST));
 	free(text);
+}
+
+/* Of several rules that permit it, the one that would decide is taken. */
+static void the_rule_that_decides(void **state)
+{
+	static const char several[] = "  - a.x.test\n"
+				      "  - {host: \"*.x.test\", addresses: [10.2.0.0/16]}\n"
+				      "  - {host: b.x.test, addresses: [10.3.0.0/16]}\n"
+				      "  - \"*.y.test\"\n"
+				      "  - {host: c.y.test, addresses: [10.4.0.0/16]}\n"
+				      "  - d.test\n"
+				      "  - {host: d.test, limits: {upload: 5B}}\n"
+				      "  - {host: e.test, limits: {upload: 6B}}\n"
+				      "  - e.test\n";
+
+	(void)state;
+	assert_chosen(several, "a.x.test", "allow:\n  - host: a.x.test\n    addresses: [10.2.0.0/16]\ndeny");
+	assert_chosen(several, "b.x.test", "allow:\n  - host: b.x.test\n    addresses: [10.3.0.0/16]\ndeny");
+	assert_chosen(several, "c.y.test", "allow:\n  - host: c.y.test\n    addresses: [10.4.0.0/16]\ndeny");
+	assert_chosen(several, "d.test", "allow:\n  - host: d.test\n    limits: {upload: 5B}\ndeny");
+	assert_chosen(several, "e.test", "allow:\n  - host: e.test\n    limits: {upload: 6B}\ndeny");
+}
+
+/* Rules with limits come along even with all names there are; those that are repeated, once. */
+static void limits_below_everything(void **state)
+{
+	static const char every[] = "  - \"*!\"\n"
+				    "  - {host: a.test, limits: {upload: 5B}}\n"
+				    "  - {host: a.test, limits: {upload: 5B}}\n";
+
+	(void)state;
+	assert_chosen(every, "*!", "allow:\n  - \"*!\"\n  - host: a.test\n    limits: {upload: 5B}\ndeny");
+}
+
+/* A label that is of no file, and one of the second. */
+static void labels_of_flags_and_files(void **state)
+{
+	const char *const entries[] = { "flag.test", "one.test", "two.test" };
+	static const char *const labels[] = { "--allow flag.test", "one.yaml:2", "two.yaml:3" };
+	struct policy_builder *all = policy_builder_new(), *b = policy_builder_new();
+	struct request request = { .proto = PROTO_TLS, .port = 443 };
+	char label[POLICY_RULE_LABEL_MAX];
+	struct policy *from, *p;
+	struct err err = { "" };
+	struct name name;
+
+	(void)state;
+	assert_int_equal(policy_builder_allow(all, "flag.test", &err), 0);
+	add_file(all, "one.yaml", "version: 1\nallow: [one.test]\n");
+	add_file(all, "two.yaml", "version: 1\n\nallow: [two.test]\n");
+	from = policy_build(all, &err);
+	add_file(b, "own.yaml", "version: 1\n");
+	assert_int_equal(policy_builder_narrow(b, from, entries, 3, &err), 0);
+	p = policy_build(b, &err);
+	assert_non_null(p);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(name_canonical(entries[i], strlen(entries[i]), &name), 0);
+		request.names[NAME_FROM_SNI] = &name;
+		assert_string_equal(policy_rule_label(p, match(p, &request).rule, label), labels[i]);
+	}
+	policy_free(p);
+	policy_free(from);
+	policy_builder_free(all);
+	policy_builder_free(b);
 }
 
 static void labels_are_those_of_the_file(void **state)
@@ -227,7 +318,7 @@ static void labels_are_those_of_the_file(void **state)
 	assert_int_equal(name_canonical("bad.wild.test", 13, &name), 0);
 	v = match(p, &request);
 	assert_false(v.allow);
-	assert_string_equal(policy_rule_label(p, v.rule, label), "permit.yaml:11");
+	assert_string_equal(policy_rule_label(p, v.rule, label), "permit.yaml:12");
 	policy_free(p);
 }
 
@@ -238,6 +329,9 @@ int main(void)
 		cmocka_unit_test(refused),
 		cmocka_unit_test(chosen_as_in_the_whole),
 		cmocka_unit_test(several_and_none),
+		cmocka_unit_test(the_rule_that_decides),
+		cmocka_unit_test(limits_below_everything),
+		cmocka_unit_test(labels_of_flags_and_files),
 		cmocka_unit_test(labels_are_those_of_the_file),
 	};
 

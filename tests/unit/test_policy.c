@@ -9,6 +9,7 @@
  * links: rules/rule.c rules/print.c rules/match.c rules/reason.c rules/warnings.c rules/policy_yaml.c rules/policy_text.c
  * links: base/addr.c base/prefix.c base/name.c base/err.c
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -86,8 +87,8 @@ static void assert_text(const struct policy *p, const char *wanted)
 static void canonical_text(void **state)
 {
 	struct policy *p =
-		POLICY("+github.com:22", "+B.example.com.", "+*.example.com", "+.example.com", "+example.com",
-		       "+a.example.com:443", "+a.example.com:80", "+c.example.com:443/tcp", "+*.com!",
+		POLICY("+github.com:22", "+_srv.example.com", "+B.example.com.", "+*.example.com", "+.example.com",
+		       "+example.com", "+a.example.com:443", "+a.example.com:80", "+c.example.com:443/tcp", "+*.com!",
 		       "+203.0.113.0/24:8443", "+203.0.113.7:443", "+203.0.113.7:80", "+[2001:db8::]/32:22/tcp",
 		       "+203.0.113.7:443/tcp", "-x.example.com", "-y.example.com:25", "-y.example.com:26",
 		       "-z.example.com:25", "-z.example.com", "-10.0.0.0/8", "-2001:db8::/32", "-*");
@@ -96,6 +97,7 @@ static void canonical_text(void **state)
 	assert_text(p, "version: 1\n"
 		       "mode: enforce\n"
 		       "allow:\n"
+		       "  - _srv.example.com\n"
 		       "  - a.example.com\n"
 		       "  - b.example.com\n"
 		       "  - c.example.com:443/tcp\n"
@@ -150,6 +152,24 @@ static void canonical_mappings(void **state)
 		       "  - cidr: \"2001:db8::/32\"\n"
 		       "    ports: [1, 2]\n"
 		       "deny: []\n");
+	policy_free(p);
+}
+
+/* Nothing is lost in silence, whether there is a buffer or not. */
+static void no_room_for_the_text(void **state)
+{
+	static const int modes[] = { _IOFBF, _IONBF };
+	struct policy *p = POLICY("+a.test");
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		FILE *full = fopen("/dev/full", "w");
+
+		assert_non_null(full);
+		assert_int_equal(setvbuf(full, NULL, modes[i], BUFSIZ), 0);
+		assert_int_equal(policy_print(p, full), -ENOSPC);
+		fclose(full);
+	}
 	policy_free(p);
 }
 
@@ -261,6 +281,24 @@ static void labels(void **state)
 	policy_free(p);
 }
 
+/* An entry of many ports is cut, and a label is never longer than its room. */
+static void entries_of_many_ports(void **state)
+{
+	char text[2000] = "version: 1\nallow:\n- host: a.test\n  ports: [10000";
+	char entry[POLICY_ENTRY_MAX];
+	struct policy *p;
+
+	(void)state;
+	for (int i = 1; i < 100; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), ", %d%s", 10000 + i, i < 99 ? "" : "]\n");
+	p = POLICY(text);
+	rule_entry(p, rule_for(p, "a.test", 10000), entry);
+	assert_int_equal(strlen(entry), POLICY_ENTRY_MAX - 1);
+	assert_memory_equal(entry, "a.test:10000,10001,", 19);
+	assert_memory_equal(entry + 307, "10050,10051,", 12);
+	policy_free(p);
+}
+
 static void long_paths_keep_their_end(void **state)
 {
 	struct policy_builder *b = policy_builder_new();
@@ -271,13 +309,13 @@ static void long_paths_keep_their_end(void **state)
 
 	(void)state;
 	memset(path, 'd', sizeof(path));
-	memcpy(path + sizeof(path) - 10, "/po\nl.yml", 10);
+	memcpy(path + sizeof(path) - 10, "/p\x7f\nl.yml", 10);
 	assert_int_equal(policy_builder_yaml(b, f, path, &err), 0);
 	fclose(f);
 	p = policy_build(b, &err);
 	policy_rule_label(p, rule_for(p, "a.test", 1), buf);
 	assert_true(strlen(buf) > 200);
-	assert_string_equal(buf + strlen(buf) - 11, "/po?l.yml:2");
+	assert_string_equal(buf + strlen(buf) - 11, "/p??l.yml:2");
 	policy_free(p);
 	policy_builder_free(b);
 }
@@ -376,6 +414,66 @@ static void too_many_rules_for_one_name(void **state)
 	policy_builder_free(b);
 }
 
+static void too_many_rules(void **state)
+{
+	struct policy_builder *b = policy_builder_new();
+	struct rule_store *s = builder_store(b);
+	struct err err = { "" };
+
+	(void)state;
+	assert_int_equal(policy_builder_allow(b, "a.test", &err), 0);
+	s->n_rules = POLICY_RULES_MAX;
+	assert_int_equal(policy_builder_allow(b, "b.test", &err), -1);
+	assert_memory_equal(err.text, "more than 4194304 rules in one policy, or names too long", 56);
+	s->n_rules = 1;
+	s->n_words = POLICY_BYTES_MAX / 4;
+	err.text[0] = '\0';
+	assert_int_equal(policy_builder_allow(b, "b.test", &err), -1);
+	assert_memory_equal(err.text, "more than 4194304 rules in one policy, or names too long", 56);
+	policy_builder_free(b);
+}
+
+static void too_many_files(void **state)
+{
+	struct policy_builder *b = policy_builder_new();
+	struct err err = { "" };
+	FILE *f = fopen("/dev/null", "r");
+
+	(void)state;
+	assert_non_null(f);
+	for (int i = 0; i < POLICY_SOURCES_MAX; i++)
+		assert_int_equal(policy_builder_yaml(b, f, "p.yaml", &err), 0);
+	assert_int_equal(policy_builder_yaml(b, f, "p.yaml", &err), -1);
+	assert_string_equal(err.text, "more than 1024 policy files");
+	fclose(f);
+	policy_builder_free(b);
+}
+
+static void a_large_policy(void **state)
+{
+	const unsigned n = 100000;
+	struct policy_builder *b = policy_builder_new();
+	char label[POLICY_RULE_LABEL_MAX], text[64], wanted[80];
+	struct err err = { "" };
+	struct policy *p;
+
+	(void)state;
+	for (unsigned i = 0; i < n; i++) {
+		snprintf(text, sizeof(text), "h%u.test:22", i);
+		assert_int_equal(policy_builder_allow(b, text, &err), 0);
+	}
+	p = policy_build(b, &err);
+	policy_builder_free(b);
+	assert_int_equal(policy_size(p), n);
+	for (unsigned i = 0; i < n; i += 999) {
+		snprintf(text, sizeof(text), "h%u.test", i);
+		snprintf(wanted, sizeof(wanted), "--allow %s:22", text);
+		assert_string_equal(policy_rule_label(p, rule_for(p, text, 22), label), wanted);
+	}
+	assert_null(rule_for(p, "h100000.test", 22));
+	policy_free(p);
+}
+
 #define WARNINGS_MAX 8192
 
 /* Warnings, one a line. */
@@ -451,6 +549,14 @@ static void warnings_of_useless_rules(void **state)
 	assert_warnings(POLICY("+*.a.test", "+b.a.test:22", "+c.a.test:443/tcp"), 0, "");
 	assert_warnings(POLICY("+b.a.test:443/tcp", "+b.a.test:443"), 1,
 			"--allow b.a.test:443: never needed: --allow b.a.test:443/tcp covers it\n");
+	assert_warnings(POLICY("+*.a.test:443/tcp", "+b.a.test:443/tcp"), 1,
+			"--allow b.a.test:443/tcp: never needed: --allow *.a.test:443/tcp covers it\n");
+	/* The later one has a port more. */
+	assert_warnings(POLICY("version: 1\nallow:\n  - a.test:443\n  - {host: a.test, ports: [443, 22]}\n"), 1,
+			"p.yaml:3: a.test:443: never needed: p.yaml:4 (a.test:22,443) covers it\n");
+	/* A prefix that begins with the same address is not the wider one. */
+	assert_warnings(POLICY("+8.8.0.0/16:443", "+8.8.0.0/24:443"), 1,
+			"--allow 8.8.0.0/24:443: never needed: --allow 8.8.0.0/16:443 covers it\n");
 	assert_warnings(POLICY("+b.a.test", "-*.a.test"), 1,
 			"--allow b.a.test: never used: --deny *.a.test denies all of it\n");
 	assert_warnings(POLICY("+*.a.test", "-b.a.test"), 0, "");
@@ -588,14 +694,19 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(canonical_text),
 		cmocka_unit_test(canonical_mappings),
+		cmocka_unit_test(no_room_for_the_text),
 		cmocka_unit_test(empty_text),
 		cmocka_unit_test(digests),
 		cmocka_unit_test(sizes_and_modes),
 		cmocka_unit_test(labels),
+		cmocka_unit_test(entries_of_many_ports),
 		cmocka_unit_test(long_paths_keep_their_end),
 		cmocka_unit_test(exemptions),
 		cmocka_unit_test(addresses_decide),
 		cmocka_unit_test(too_many_rules_for_one_name),
+		cmocka_unit_test(too_many_rules),
+		cmocka_unit_test(too_many_files),
+		cmocka_unit_test(a_large_policy),
 		cmocka_unit_test(no_warnings),
 		cmocka_unit_test(warnings_of_width),
 		cmocka_unit_test(warnings_of_useless_rules),

@@ -226,6 +226,7 @@ static void refused_yaml_features(void **state)
 	assert_refused("version: 1\nallow: &all [a.test]\ndeny: *all\n", "p.yaml:2:8", "no YAML anchors");
 	assert_refused("version: 1\nallow: [&a a.test]\n", "p.yaml:2:9", "no YAML anchors");
 	assert_refused("&p {version: 1}\n", "p.yaml:1:1", "no YAML anchors");
+	assert_refused("%YAML 1.1\n%YAML 1.1\n---\n", "p.yaml:2:1", "not YAML (found duplicate %YAML directive);");
 	assert_refused("version: !!int 1\n", "p.yaml:1:10", "anchors and tags");
 	assert_refused("version: 1\nallow: [! a.test]\n", "p.yaml:2:9", "anchors and tags");
 	assert_refused("version: 1\nallow: !!seq []\n", "p.yaml:2:8", "anchors and tags");
@@ -257,6 +258,8 @@ static void refused_rules(void **state)
 	assert_refused("version: 1\nallow:\n  - {host: [a.test]}\n", "p.yaml:3:12", "write one host");
 	assert_refused("version: 1\nallow:\n  - {host: 203.0.113.7}\n", "p.yaml:3:12", "cidr: 203.0.113.7/32");
 	assert_refused("version: 1\nallow:\n  - {host: \"::1\"}\n", "p.yaml:3:12", "cidr: \"::1/128\"");
+	assert_refused("version: 1\nallow:\n  - {host: \"[::1]\"}\n", "p.yaml:3:12", "cidr: \"::1/128\"");
+	assert_refused("version: 1\nallow:\n  - {host: \"[a.test\"}\n", "p.yaml:3:12", "only letters");
 	assert_refused("version: 1\nallow:\n  - {host: \"a.test:22\"}\n", "p.yaml:3:12",
 		       "\"a.test:22\": host: takes no port; add ports: [22]");
 	assert_refused("version: 1\nallow:\n  - {host: \"*.com\"}\n", "p.yaml:3:12", "write \"*.com!\"");
@@ -272,6 +275,8 @@ static void refused_rules(void **state)
 	assert_refused("version: 1\nallow:\n  - {host: a.test, addresses: [b.test]}\n", "p.yaml:3:32",
 		       "not an address prefix");
 	assert_refused("version: 1\nallow:\n  - {cidr: a.test, ports: [1]}\n", "p.yaml:3:12", "not an address prefix");
+	assert_refused("version: 1\nallow:\n  - {cidr: a.test/8, ports: [1]}\n", "p.yaml:3:12",
+		       "not an address prefix");
 	assert_refused("version: 1\ndeny:\n  - {host: a.test, addresses: [10.0.0.0/8]}\n", "p.yaml:3:20",
 		       "a deny has no addresses");
 	assert_refused("version: 1\ndeny:\n  - {host: a.test, ports: [443/tcp]}\n", "p.yaml:3:28", "write 443");
@@ -313,6 +318,51 @@ static void refused_bytes(void **state)
 	assert_refused("version: 1\n# \x7f\n", "p.yaml:2:3", "control characters");
 	assert_refused("version: 1\n# \xe2\x82", "p.yaml:2:3", "ends inside a character");
 	assert_loads("version: 1\n# \xe2\x82\xac \xf0\x9f\x98\x80\n", NOTHING);
+	/* Characters that are text, but not YAML. */
+	assert_refused("version: 1\n# \xc2\x80\n", "p.yaml:1:1",
+		       "control characters are not allowed; write plain text");
+}
+
+/* "[", `n` times the item between commas, "]". To be freed. */
+static char *list_of(const char *before, const char *item, size_t n, const char *after)
+{
+	size_t size = strlen(before) + n * (strlen(item) + 1) + strlen(after) + 3, len;
+	char *text = malloc(size);
+
+	assert_non_null(text);
+	len = (size_t)snprintf(text, size, "%s[", before);
+	for (size_t i = 0; i < n; i++)
+		len += (size_t)snprintf(text + len, size - len, "%s%s", i ? "," : "", item);
+	snprintf(text + len, size - len, "]%s", after);
+	return text;
+}
+
+static void too_much_in_one_rule(void **state)
+{
+	static const char host[] = "version: 1\nallow:\n- host: a.test\n";
+	static const struct {
+		const char *key, *item, *says;
+		size_t most;
+	} lists[] = {
+		{ "  ports: ", "7", "more than 65535 ports in one rule", 65535 },
+		{ "  addresses: ", "10.0.0.0/8", "more than 1024 addresses in one rule; use shorter prefixes", 1024 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct policy_builder *b = policy_builder_new();
+		struct err err = { "" };
+		char before[128], *text;
+
+		snprintf(before, sizeof(before), "%s%s", host, lists[i].key);
+		text = list_of(before, lists[i].item, lists[i].most, "\n");
+		assert_int_equal(load(b, text, strlen(text), &err), 0);
+		free(text);
+		policy_builder_free(b);
+		text = list_of(before, lists[i].item, lists[i].most + 1, "\n");
+		assert_refused(text, "p.yaml:4", lists[i].says);
+		free(text);
+	}
 }
 
 static void deep_nesting(void **state)
@@ -417,6 +467,7 @@ int main(void)
 		cmocka_unit_test(refused_rules),
 		cmocka_unit_test(refused_entries),
 		cmocka_unit_test(refused_bytes),
+		cmocka_unit_test(too_much_in_one_rule),
 		cmocka_unit_test(deep_nesting),
 		cmocka_unit_test(files_that_cannot_be_read),
 		cmocka_unit_test(a_bad_file_changes_nothing),

@@ -133,6 +133,24 @@ static void canonical_text(void **state)
 	policy_free(p);
 }
 
+/* Rules that differ by their ports alone are in the order of these. */
+static void canonical_order(void **state)
+{
+	struct policy *p = policy_of(BEGIN "  - {host: a.ex.test, ports: [25, 23, 26], limits: {connections: 2}}\n"
+					   "  - {host: a.ex.test, ports: [24, 27], limits: {connections: 2}}\n"
+					   "  - {host: a.ex.test, ports: [28, 22], limits: {connections: 2}}\n");
+	char *text = text_of(p);
+
+	(void)state;
+	assert_string_equal(text, "version: 1\nmode: enforce\nallow:\n"
+				  "  - host: a.ex.test\n    ports: [22, 28]\n    limits: {connections: 2}\n"
+				  "  - host: a.ex.test\n    ports: [24, 27]\n    limits: {connections: 2}\n"
+				  "  - host: a.ex.test\n    ports: [23, 25, 26]\n    limits: {connections: 2}\n"
+				  "deny: []\n");
+	free(text);
+	policy_free(p);
+}
+
 static void which_rule_counts(void **state)
 {
 	struct policy *p = policy_of(BEGIN "  - a.ex.test\n"
@@ -145,12 +163,15 @@ static void which_rule_counts(void **state)
 					   "  - any.ex.test:443/tcp\n"
 					   "  - {host: db.ex.test, limits: {upload: 6B}}\n"
 					   "  - {host: db.ex.test, addresses: [10.0.0.0/8]}\n"
+					   "  - {host: turned.ex.test, limits: {upload: 7B}}\n"
+					   "  - turned.ex.test\n"
 					   "deny: [no.ex.test]\n");
 	struct addr a;
 
 	(void)state;
 	/* Of two for the same name the one with limits, wherever it stands. */
 	assert_string_equal(limits_for(p, "a.ex.test", 443, PROTO_TLS), "upload: 1B");
+	assert_string_equal(limits_for(p, "turned.ex.test", 443, PROTO_TLS), "upload: 7B");
 	assert_string_equal(limits_for(p, "x.ex.test", 443, PROTO_TLS), "upload: 2B");
 	assert_string_equal(limits_for(p, "x.ex.test", 0, PROTO_DNS), "upload: 2B");
 	/* The more specific one first, so that a rule without limits is an exception to those of a wildcard. */
@@ -163,7 +184,7 @@ static void which_rule_counts(void **state)
 	assert_string_equal(limits_for(p, "any.ex.test", 80, PROTO_HTTP), "upload: 5B");
 	assert_string_equal(limits_for(p, "db.ex.test", 443, PROTO_TLS), "");
 	assert_string_equal(limits_for(p, "no.ex.test", 443, PROTO_TLS), "denied");
-	assert_int_equal(policy_rule_limits_count(p), 6);
+	assert_int_equal(policy_rule_limits_count(p), 7);
 	assert_int_equal(policy_rule_limited(NULL), -1);
 	policy_free(p);
 
@@ -209,6 +230,25 @@ static void refused(void **state)
 		       "has other limits");
 	policy_free(policy_of(BEGIN "  - {host: a.ex.test, limits: {rate: 5/s}}\n"
 				    "  - {host: \"*.a.ex.test\", limits: {rate: 6/s}}\n"));
+}
+
+static void too_many(void **state)
+{
+	static char text[128 * (POLICY_LIMITED_MAX + 2)] = BEGIN;
+	size_t len = strlen(text);
+	struct policy *p;
+
+	(void)state;
+	for (int i = 0; i <= POLICY_LIMITED_MAX; i++) {
+		if (i == POLICY_LIMITED_MAX) {
+			p = policy_of(text);
+			assert_int_equal(policy_rule_limits_count(p), POLICY_LIMITED_MAX);
+			policy_free(p);
+		}
+		len += (size_t)snprintf(text + len, sizeof(text) - len,
+					"  - {host: h%d.ex.test, limits: {upload: 1B}}\n", i);
+	}
+	assert_refused(text, "p.yaml:1027:5: more than 1024 rules with limits of their own");
 }
 
 /* A file that fails takes its limits with it. */
@@ -265,6 +305,7 @@ static void narrowed(void **state)
 				  "  - host: a.x.ex.test\n    limits: {upload: 3B}\n"
 				  "  - host: b.x.ex.test\n    ports: [80]\n    limits: {upload: 1B}\n"
 				  "  - host: \"*.ex.test\"\n    limits: {upload: 1B}\n"
+				  "  - free.ex.test\n"
 				  "  - host: tight.ex.test\n    ports: [443]\n    limits: {upload: 2B}\n"
 				  "  - host: \"*.y.ex.test\"\n    limits: {upload: 1B}\n"
 				  "  - cidr: 192.0.2.0/25\n    ports: [1]\n    limits: {rate: 4/s}\n"
@@ -275,7 +316,8 @@ static void narrowed(void **state)
 	assert_int_equal(policy_rule_limits_count(p), 5);
 	assert_string_equal(limits_for(p, "tight.ex.test", 443, PROTO_TLS), "upload: 2B");
 	assert_string_equal(limits_for(p, "a.x.ex.test", 443, PROTO_TLS), "upload: 3B");
-	assert_string_equal(limits_for(p, "free.ex.test", 443, PROTO_TLS), "upload: 1B");
+	/* An exception stays one. */
+	assert_string_equal(limits_for(p, "free.ex.test", 443, PROTO_TLS), "");
 	policy_free(p);
 }
 
@@ -370,10 +412,11 @@ static void room(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(canonical_text), cmocka_unit_test(which_rule_counts),
-		cmocka_unit_test(refused),	  cmocka_unit_test(rolled_back),
-		cmocka_unit_test(warnings),	  cmocka_unit_test(explained),
-		cmocka_unit_test(narrowed),	  cmocka_unit_test(room),
+		cmocka_unit_test(canonical_order), cmocka_unit_test(too_many),
+		cmocka_unit_test(canonical_text),  cmocka_unit_test(which_rule_counts),
+		cmocka_unit_test(refused),	   cmocka_unit_test(rolled_back),
+		cmocka_unit_test(warnings),	   cmocka_unit_test(explained),
+		cmocka_unit_test(narrowed),	   cmocka_unit_test(room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,6 +46,8 @@ FUZZ_SRC    := $(wildcard tests/fuzz/fuzz_*.c)
 objects = $(patsubst %.c,$(BUILD)/$(1)/%.o,$(2))
 # A test names the sources it links in a line " * links: a.c b.c": its dependencies are audited by its link line.
 links = $(shell sed -n 's/^ \* links: //p' $(1))
+# In a line " * wraps: a b" it names calls that it takes over: ld --wrap.
+wraps = $(patsubst %,-Wl$(,)--wrap=%,$(shell sed -n 's/^ \* wraps: //p' $(1)))
 
 Q := $(if $(filter 1,$(V)),,@)
 
@@ -103,9 +105,13 @@ define unit_rule
 $(BUILD)/unit/$(notdir $(basename $(1))): $(call objects,san,$(1) $(call links,$(1)))
 	@mkdir -p $$(@D)
 	@echo "  LD(san) $$@"
-	$$(Q)$$(CC) $(SAN) -Wl,--as-needed -o $$@ $$^ $(TEST_LIBS)
+	$$(Q)$$(CC) $(SAN) $$(WRAP) -Wl,--as-needed -o $$@ $$^ $(TEST_LIBS)
 endef
 $(foreach t,$(UNIT_SRC),$(eval $(call unit_rule,$(t))))
+define wrap_rule
+$(BUILD)/unit/$(notdir $(basename $(1))) $(BUILD)/cov/bin/unit/$(notdir $(basename $(1))): WRAP := $(call wraps,$(1))
+endef
+$(foreach t,$(shell grep -l '^ \* wraps: ' $(UNIT_SRC)),$(eval $(call wrap_rule,$(t))))
 
 UNIT_BINS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
 
@@ -187,7 +193,7 @@ $(COV_BINS):
 	$(Q)$(CLANG) $(COV) $(WRAP) $(if $(findstring /fuzz/,$@),-fsanitize=fuzzer) -Wl,--as-needed -o $@ $^ $(TEST_LIBS)
 
 .PHONY: cov
-cov: $(COV_BINS) ## branches of rules/ and proxy/wire/ that the tests reach; the others in build/cov/unreached
+cov: $(COV_BINS) ## branches of rules/ and proxy/wire/ that the tests reach; fails for others without a reason in tests/cov.accepted
 	$(Q)CLANG=$(CLANG) $(PYTHON) -B tests/cov.py $(BUILD)/cov $(COV_OF) -- $(COV_BINS)
 
 # The style and layer checks: target `lint`.

@@ -4,17 +4,22 @@
 
     cov.py DIR FOLDER... -- PROGRAM...
 
-DIR gets the counters, and in DIR/unreached a line for each branch of a file of
-FOLDER that no program took: "file:line:column: never true: the source line".
-The table on stdout has the shares of lines and branches that were reached. A fuzz target
-(its name begins with fuzz_) runs through its corpus once, the scenarios through theirs. Called by `make cov`.
+DIR gets the counters. Stdout has the shares of lines and branches that were reached, and then
+a line for each branch of a file of FOLDER that no program took and that has no reason not to be:
+"file:line:column: never true: the source line"; then the exit status is 1. Reasons are in
+tests/cov.accepted: file:function: how many of its branches: why. A line there that is out of date is an error, too.
+A fuzz target (its name begins with fuzz_) runs through its corpus once, the scenarios through theirs.
+Called by `make cov`.
 """
 
 import glob
 import json
 import os
+import re
 import subprocess
 import sys
+
+ACCEPTED = "tests/cov.accepted"
 
 
 def arguments(program):
@@ -54,24 +59,66 @@ def branches(data):
     return found
 
 
-def report(files, out):
+def functions(exported):
+    """{path: [(first line, name)]}, sorted."""
+    found = {}
+    for function in exported["functions"]:
+        name = function["name"].rpartition(":")[2]  # a static one has its file's name before it
+        found.setdefault(function["filenames"][0], set()).add((function["regions"][0][0], name))
+    return {path: sorted(names) for path, names in found.items()}
+
+
+def report(files):
+    """Prints the table. Returns {"file:function": [what is said of a branch of it that nothing took]}."""
     total = [0, 0, 0, 0]
+    unreached = {}
     print(f"{'file':<32} {'lines':>6} {'branches':>9} {'unreached':>10}")
-    with open(os.path.join(out, "unreached"), "w", encoding="utf-8") as f:
-        for path, data in files:
-            with open(path, encoding="utf-8") as source:
-                text = source.read().split("\n")
-            here = branches(data)
-            missed = [(at, word) for at, counts in sorted(here.items())
-                      for word, n in zip(("true", "false"), counts) if n == 0]
-            for (line, column), word in missed:
-                f.write(f"{path}:{line}:{column}: never {word}: {text[line - 1].strip()}\n")
-            lines = data["summary"]["lines"]
-            counts = [lines["count"], lines["covered"], 2 * len(here), 2 * len(here) - len(missed)]
-            total = [a + b for a, b in zip(total, counts)]
-            show(path, counts)
+    for path, data, names in files:
+        with open(path, encoding="utf-8") as source:
+            text = source.read().split("\n")
+        here = branches(data)
+        missed = [(at, word) for at, counts in sorted(here.items())
+                  for word, n in zip(("true", "false"), counts) if n == 0]
+        for (line, column), word in missed:
+            function = [name for first, name in names if first <= line][-1]
+            unreached.setdefault(f"{path}:{function}", []).append(
+                f"{path}:{line}:{column}: never {word}: {text[line - 1].strip()}")
+        lines = data["summary"]["lines"]
+        counts = [lines["count"], lines["covered"], 2 * len(here), 2 * len(here) - len(missed)]
+        total = [a + b for a, b in zip(total, counts)]
+        show(path, counts)
     show("all", total)
-    print(f"the branches that nothing took: {out}/unreached")
+    return unreached
+
+
+def accepted():
+    """{"file:function": how many of its branches need not be reached}."""
+    found = {}
+    with open(ACCEPTED, encoding="utf-8") as f:
+        for number, line in enumerate(f, 1):
+            if line.startswith("#"):
+                continue
+            match = re.fullmatch(r"(\S+\.c:\w+): (\d+): \S.*\n", line)
+            if not match or match[1] in found:
+                sys.exit(f"{ACCEPTED}:{number}: not \"file:function: number: why\", or a function for the second time")
+            found[match[1]] = int(match[2])
+    return found
+
+
+def judge(unreached):
+    """Prints what has no reason and what is out of date. Returns the exit status."""
+    reasons = accepted()
+    bad = 0
+    for where, branches_there in unreached.items():
+        if len(branches_there) > reasons.get(where, 0):
+            bad = 1
+            print(*branches_there, sep="\n")
+    for where, n in reasons.items():
+        if len(unreached.get(where, [])) < n:
+            bad = 1
+            print(f"{ACCEPTED}: {where}: {len(unreached.get(where, []))} are unreached, not {n}")
+    print(f"{sum(map(len, unreached.values()))} branches that nothing takes; {ACCEPTED} has reasons for {sum(reasons.values())}")
+    return bad
 
 
 def show(name, counts):
@@ -95,8 +142,10 @@ def main():
     export = subprocess.run([tool("llvm-cov"), "export", f"-instr-profile={merged}", programs[0], *objects, *folders],
                             check=True, stdout=subprocess.PIPE)
     here = os.getcwd() + "/"
-    files = [(data["filename"].replace(here, ""), data) for data in json.loads(export.stdout)["data"][0]["files"]]
-    report(sorted(f for f in files if f[0].endswith(".c")), out)
+    exported = json.loads(export.stdout)["data"][0]
+    names = functions(exported)
+    files = [(data["filename"].replace(here, ""), data, names.get(data["filename"])) for data in exported["files"]]
+    sys.exit(judge(report(sorted(f for f in files if f[0].endswith(".c")))))
 
 
 if __name__ == "__main__":

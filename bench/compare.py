@@ -80,6 +80,11 @@ class Contestant:
             self.client = None
         self.peer.stop()
 
+    def close(self):
+        """Its place is gone, too: there are not so many."""
+        self.stop()
+        self.peer.place.close()
+
     def run(self, measure, seconds):
         """One order. Returns {"value", "cpu", …}; value 0 when it failed."""
         amount = max(1_000_000, int(self.speed.get(measure.key, 0) * seconds)) if measure.key in self.speed else measure.start_bytes
@@ -125,7 +130,7 @@ def compare(bench, classes, seconds, rounds):
     with contextlib.ExitStack() as stack:
         def begin(kind):
             one = Contestant(bench, kind)
-            stack.callback(one.stop)
+            stack.callback(one.close)
             one.start()
             return one
 
@@ -177,7 +182,7 @@ def memory_of(bench, kind, seconds):
         count, _ = hold(one, TUNNELS, seconds / 3, "stall")
         found["stalled"] = [count, one.peer.pss_kb(), memory_kernel_kb() - kernel]
     finally:
-        one.stop()
+        one.close()
     return found
 
 
@@ -210,7 +215,7 @@ def drops(bench, classes, seconds, rounds):
                 answer = one.client.tell(f"flood {SERVER} {int(seconds * 500 / rounds)} {CLOSED_PORT}")
                 cpu = one.peer.cpu_ns() - before
             finally:
-                one.stop()
+                one.close()
             row[kind.title] = {"value": answer["done"] * 1e9 / answer["ns"], "cpu": cpu / 1000 / answer["done"]}
             if kind.title == "netgate":
                 counted = sum(record["count"] for record in read_log(one.peer.running.log)

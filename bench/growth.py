@@ -73,7 +73,7 @@ def tunnels(bench, classes, seconds, rounds):
     with contextlib.ExitStack() as stack:
         both = {title: Contestant(bench, kind) for title, kind in kinds.items()}
         for one in both.values():
-            stack.callback(one.stop)
+            stack.callback(one.close)
             one.start()
         for count in TUNNELS:
             try:

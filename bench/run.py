@@ -62,6 +62,20 @@ def measure(options, result):
                 growth.run(bench, classes, seconds, rounds, quick)
 
 
+def save(result, folder):
+    """Writes the three files, and prints the page."""
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, time.strftime("%Y%m%dT%H%M%SZ.json", time.gmtime()))
+    with open(path, "w") as out:
+        json.dump(result, out, indent=1)
+        out.write("\n")
+    print("\n" + report.write(path))
+    owner = os.stat(common.TOP)
+    for name in [folder, *glob.glob(f"{os.path.splitext(path)[0]}.*")]:
+        os.chown(name, owner.st_uid, owner.st_gid)  # it runs under sudo
+    print(f"{sum(result['took'].values())} s; {path}, and .md and .svg beside it")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=FULL_SECONDS, help="for all of it; above, it takes starts and stops")
@@ -73,18 +87,11 @@ def main():
     build = os.path.join(common.TOP, os.environ.get("BUILD", "build"))
     result = {"date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "machine": common.machine(build),
               "seconds": options.seconds, "rounds": ROUNDS if options.seconds >= QUICK_BELOW else QUICK_ROUNDS, "took": {}}
-    measure(options, result)
-    result["tables"] = common.TABLES
-    os.makedirs(options.results, exist_ok=True)
-    path = os.path.join(options.results, time.strftime("%Y%m%dT%H%M%SZ.json", time.gmtime()))
-    with open(path, "w") as out:
-        json.dump(result, out, indent=1)
-        out.write("\n")
-    print("\n" + report.write(path))
-    owner = os.stat(common.TOP)
-    for name in [options.results, *glob.glob(f"{os.path.splitext(path)[0]}.*")]:
-        os.chown(name, owner.st_uid, owner.st_gid)  # it runs under sudo
-    print(f"{sum(result['took'].values())} s; {path}, and .md and .svg beside it")
+    try:
+        measure(options, result)
+    finally:  # what is there is worth a page, also when something went wrong later
+        result["tables"] = common.TABLES
+        save(result, options.results)
 
 
 if __name__ == "__main__":

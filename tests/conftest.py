@@ -99,3 +99,21 @@ def pytest_runtest_makereport(item, call):
     report = outcome.get_result()
     if report.when == "call" and report.failed and Result.last:
         report.sections.append(("last run of netgate", Result.last.describe()[-SHOWN:]))
+
+
+TABLES = pytest.StashKey()
+
+
+@pytest.fixture(scope="session")
+def tables(request):
+    """A list of (title, heading, function that returns the rows): tables of texts, shown at the end of the run."""
+    return request.config.stash.setdefault(TABLES, [])
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    for title, heading, rows in config.stash.get(TABLES, []):
+        lines = [heading, *rows()]
+        widths = [max(len(line[column]) for line in lines) for column in range(len(heading))]
+        terminalreporter.section(title)
+        for line in lines:
+            terminalreporter.write_line("  ".join(text.ljust(width) for text, width in zip(line, widths)).rstrip())

@@ -165,7 +165,7 @@ def test_netns_path_that_changes(lab, tmp_path):
     """Whoever may write to its folder puts a FIFO there: netgate does not wait for somebody to open it."""
     here, kept = tmp_path / "here", tmp_path / "kept"
     here.touch(), kept.touch()
-    script = ('unshare --net="$1" true && mount --bind "$1" "$2" && echo ready && read word && umount "$1" && rm "$1" && mkfifo "$1" && '
+    script = ('unshare --net="$1" true && mount --bind "$1" "$2" && echo ready && read word && umount -l "$1" && rm "$1" && mkfifo "$1" && '
               'nsenter --net="$2" ip link del eth0 && echo done && read word')
     # The mounts are in the lab's own namespace, in which netgate runs as well, and are gone with the shell's.
     with Gate(lab) as gate, subprocess.Popen(lab.host.command(["sh", "-c", script, "sh", here, kept]), stdin=subprocess.PIPE,

@@ -195,20 +195,6 @@ static int make_map(size_t len, uint32_t flags)
 
 /* ---- the link ---- */
 
-static struct nlmsghdr *begin_request(void *buf, uint16_t type, uint32_t ifindex, const char *kind)
-{
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
-	struct tcmsg *tc = mnl_nlmsg_put_extra_header(nlh, sizeof(*tc));
-
-	nlh->nlmsg_type = type;
-	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
-	tc->tcm_family = AF_UNSPEC;
-	tc->tcm_ifindex = (int)ifindex;
-	tc->tcm_parent = TC_H_CLSACT;
-	mnl_attr_put_strz(nlh, TCA_KIND, kind);
-	return nlh;
-}
-
 /* The kernel has done it, or not, when the request is sent. */
 static bool request(int fd, const struct nlmsghdr *nlh)
 {
@@ -225,28 +211,32 @@ static bool request(int fd, const struct nlmsghdr *nlh)
 	       ((const struct nlmsgerr *)mnl_nlmsg_get_payload(answer))->error == 0;
 }
 
-/* As a filter of what leaves, which says nothing about any packet. It holds the program, and the link holds the filter. */
+/*
+ * As a filter of what leaves, which says nothing about any packet. It holds the program, and the link holds the filter. The
+ * place for it (clsact) was made before the link was up.
+ */
 static bool attach(int program, uint32_t ifindex)
 {
 	_Alignas(struct nlmsghdr) uint8_t buf[REQUEST_MAX];
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-	struct nlmsghdr *nlh = begin_request(buf, RTM_NEWQDISC, ifindex, "clsact");
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct tcmsg *tc = mnl_nlmsg_put_extra_header(nlh, sizeof(*tc));
 	struct nlattr *options;
-	struct tcmsg *tc;
 	bool ok;
 
-	((struct tcmsg *)mnl_nlmsg_get_payload(nlh))->tcm_handle = TC_H_MAKE(TC_H_CLSACT, 0);
-	ok = fd >= 0 && request(fd, nlh);
-	nlh = begin_request(buf, RTM_NEWTFILTER, ifindex, "bpf");
-	tc = mnl_nlmsg_get_payload(nlh);
+	nlh->nlmsg_type = RTM_NEWTFILTER;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
+	tc->tcm_family = AF_UNSPEC;
+	tc->tcm_ifindex = (int)ifindex;
 	tc->tcm_parent = TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS);
 	tc->tcm_info = TC_H_MAKE((uint32_t)PRIORITY << 16, htons(ETH_P_ALL));
+	mnl_attr_put_strz(nlh, TCA_KIND, "bpf");
 	options = mnl_attr_nest_start(nlh, TCA_OPTIONS);
 	mnl_attr_put_u32(nlh, TCA_BPF_FD, (uint32_t)program);
 	mnl_attr_put_strz(nlh, TCA_BPF_NAME, PROGRAM_NAME);
 	mnl_attr_put_u32(nlh, TCA_BPF_FLAGS, TCA_BPF_FLAG_ACT_DIRECT);
 	mnl_attr_nest_end(nlh, options);
-	ok = ok && request(fd, nlh);
+	ok = fd >= 0 && request(fd, nlh);
 	if (fd >= 0)
 		close(fd);
 	return ok;

@@ -9,6 +9,7 @@
 #include <linux/if_addr.h>
 #include <linux/if_link.h>
 #include <linux/neighbour.h>
+#include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
 #include <net/if.h>
@@ -159,6 +160,18 @@ int netlink_set_up(struct netlink *nl, int index)
 	ifi->ifi_index = index;
 	ifi->ifi_flags = IFF_UP;
 	ifi->ifi_change = IFF_UP;
+	return netlink_talk(nl, &req, NULL, NULL);
+}
+
+int netlink_add_clsact(struct netlink *nl, int index)
+{
+	struct netlink_request req;
+	struct tcmsg *tc = netlink_begin(&req, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, sizeof(*tc));
+
+	tc->tcm_ifindex = index;
+	tc->tcm_parent = TC_H_CLSACT;
+	tc->tcm_handle = TC_H_MAKE(TC_H_CLSACT, 0);
+	mnl_attr_put_strz(req.nlh, TCA_KIND, "clsact");
 	return netlink_talk(nl, &req, NULL, NULL);
 }
 

@@ -60,6 +60,12 @@ int netlink_set_mac(struct netlink *nl, int index, const uint8_t mac[NETLINK_MAC
 /* Sets IFF_UP. */
 int netlink_set_up(struct netlink *nl, int index);
 
+/*
+ * Gives the link a place for filters (clsact), before it is up: later, the kernel takes the link's queue away while it
+ * does that, and what is sent meanwhile is dropped, uncounted. -ENOENT where the kernel has no sch_ingress.
+ */
+int netlink_add_clsact(struct netlink *nl, int index);
+
 /* No IPv6 link-local address, hence no router solicitation either: IFLA_INET6_ADDR_GEN_MODE none. */
 int netlink_set_no_link_local(struct netlink *nl, int index);
 

@@ -74,8 +74,11 @@ int stack_build(const struct stack_ends *ends, struct err *err)
 	    stack_check(netlink_find_link(&nl, "lo", &lo), "lo", err) ||
 	    stack_check(netlink_set_up(&nl, lo), "lo up", err) ||
 	    stack_check(netlink_find_link(&nl, name, &eth), name, err) ||
-	    stack_set_addresses(&nl, eth, &ends->sandbox, &ends->gate, err) ||
-	    stack_check(netlink_set_up(&nl, eth), "link up", err) ||
+	    stack_set_addresses(&nl, eth, &ends->sandbox, &ends->gate, err))
+		return -1;
+	/* For the program that notes who sends; it can be done without. */
+	(void)netlink_add_clsact(&nl, eth);
+	if (stack_check(netlink_set_up(&nl, eth), "link up", err) ||
 	    stack_check(netlink_add_default(&nl, eth, &ends->gate.v4, GATE_CONGESTION), "IPv4 default route", err) ||
 	    stack_check(netlink_add_default(&nl, eth, &ends->gate.v6, GATE_CONGESTION), "IPv6 default route", err) ||
 	    stack_check(netlink_wait_running(&nl, eth), "wait for the link", err) ||

@@ -430,6 +430,12 @@ def test_gone_before_anybody_looked(lab, attempt):
     assert {(r["exe"], r["uid"], r["cmdline"][1]) for r in records} == {(PYTHON, 0, "-c")}, records
 
 
+def test_place_of_the_program(lab, who):
+    """It is there before the link is up, program or not: made later, it costs the packets of that moment, such as the first look-up."""
+    result = lab.netgate([], ["tc", "qdisc", "show", "dev", "eth0"], user=who)
+    assert "qdisc clsact ffff:" in result.out, result
+
+
 def test_gone_without_privilege(lab, who):
     """An ordinary user has no kernel program, and neither has root without bpf(2): nobody is named who can't be looked at."""
     with Gone(lab, """

@@ -142,6 +142,10 @@ class Server:
         reply = struct.pack("!6H", ident, 0x8580 | (flags & 0x0100) | rcode, 1, len(records), 0, 1 if has_opt else 0)
         return (entry.delay if entry else 0.0), reply + question + b"".join(records) + extra
 
+    def datagrams(self, query, reply, peer):
+        """What is sent over UDP for this reply: (seconds to wait, datagram) each. For a test to replace."""
+        return [(0.0, reply)]
+
     async def _stream(self, reader, writer):
         peer = writer.get_extra_info("peername")[0]
         try:
@@ -179,4 +183,5 @@ class _Datagrams(asyncio.DatagramProtocol):
             end = 12 + len(parse_query(data)[5])
             flags = struct.unpack("!H", reply[2:4])[0] | 0x0200
             reply = reply[:2] + struct.pack("!5H", flags, 1, 0, 0, 0) + reply[12:end]
-        asyncio.get_running_loop().call_later(delay, self.transport.sendto, reply, peer)
+        for wait, datagram in self.server.datagrams(data, reply, peer):
+            asyncio.get_running_loop().call_later(delay + wait, self.transport.sendto, datagram, peer)

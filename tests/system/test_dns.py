@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The gate's own DNS: it never asks anyone, so a look-up carries nothing out; and it answers as resolvers should."""
 
+import contextlib
 import json
+import socket
 import subprocess
 
 import pytest
@@ -244,3 +246,82 @@ def test_look_ups_of_one_name(lab):
     assert len(result.of("decision", door="dns", host="bad.test", verdict="deny")) == 1
     end = result.one("end")
     assert (end["queries"], end["queries_denied"]) == (4002, 1), end
+
+
+LIES = {
+    # An answer as it should be, and what a name server makes of it: (seconds to wait, datagrams).
+    "twice": lambda reply, other, peer: [(0, reply), (0, reply)],
+    "wrong id first": lambda reply, other, peer: [(0, bytes([reply[0] ^ 1]) + reply[1:]), (0.2, reply)],
+    "wrong question first": lambda reply, other, peer: [(0, other), (0.2, reply)],
+    "a query first": lambda reply, other, peer: [(0, reply[:2] + b"\1\0" + reply[4:]), (0.2, reply)],
+    "cut first": lambda reply, other, peer: [(0, reply[:13]), (0.2, reply)],
+    "late": lambda reply, other, peer: [(1.5, reply)],
+    "long after": lambda reply, other, peer: [(0, reply), (1, other), (1, bytes(65000))],
+}
+# What a name server says in place of an answer; `over_tcp`: also there, else nothing comes there.
+FAILURES = {"loop": ({"cname": "liar.test"}, None), "refused": ({"rcode": 5}, None), "not implemented": ({"rcode": 4}, None),
+            "silence": ({"silent": True}, None), "truncated, then nothing": ({"a": [v4("web")] * 128}, "tcp")}
+HOSTILE = """
+    GET = b"GET /hello HTTP/1.1\\r\\nHost: %s\\r\\nConnection: close\\r\\n\\r\\n"
+    for name in ("liar.test", "ok.test"):
+        began = time.monotonic()
+        (status, headers, _), = http(name, 80, GET % name.encode())
+        show(status=status, reason=headers.get("x-netgate-reason"), took=time.monotonic() - began)
+"""
+
+
+@contextlib.contextmanager
+def hostile(lab, how=None, mute=None):
+    """The lab's name server lies about liar.test, and says nothing over the transport `mute`."""
+    honest, plain = lab.dns.answer, lab.dns.datagrams
+
+    def answer(data, transport, peer):
+        return None if transport == mute and b"liar" in data else honest(data, transport, peer)
+
+    def datagrams(data, reply, peer):
+        return how(reply, reply.replace(b"\4liar", b"\4else"), peer) if how and b"liar" in data else plain(data, reply, peer)
+
+    lab.dns.answer, lab.dns.datagrams = answer, datagrams
+    try:
+        yield
+    finally:
+        del lab.dns.answer, lab.dns.datagrams
+
+
+@pytest.mark.parametrize("how", LIES.values(), ids=LIES.keys())
+def test_name_server_that_lies(lab, how):
+    """What does not belong to the question is passed over: the true answer counts, once, and the next look-up is as ever."""
+    lab.dns.add("liar.test", a=[v4("web")])
+    with hostile(lab, how), lab.capture() as capture:
+        result = lab.python(["--allow", "liar.test", "--allow", "ok.test"], HOSTILE)
+    assert [seen["status"] for seen in result.shown] == [200, 200], result
+    assert [(record["host"], record["outcome"]) for record in result.of("dial")] == [("liar.test", "connected"), ("ok.test", "connected")], result
+    assert not lab.dns.asked("else.test") and {address for proto, address, _ in capture.destinations() if proto == "tcp"} <= {v4("web"), v6("web")}
+
+
+@pytest.mark.parametrize("fields,mute", FAILURES.values(), ids=FAILURES.keys())
+def test_name_server_that_fails(lab, fields, mute):
+    """A page, one record and no connection, within the time that a dial may take; the next look-up is as ever."""
+    lab.dns.add("liar.test", **fields)
+    with hostile(lab, mute=mute):
+        result = lab.python(["--allow", "liar.test", "--allow", "ok.test"], HOSTILE)
+    assert [(seen["status"], seen["reason"]) for seen in result.shown] == [(502, "dns_failed"), (200, None)], result
+    assert result.shown[0]["took"] < 30 and result.shown[1]["took"] < 30, result  # a dial may take 10 s, on an idle machine
+    assert [(record["host"], record["outcome"]) for record in result.of("dial")] == [("liar.test", "dns_failed"), ("ok.test", "connected")], result
+    assert len(lab.web.requests) == 1
+
+
+def test_answers_from_elsewhere(lab):
+    """A datagram with everything right but the sender: only what the name server itself says counts."""
+    lab.dns.add("liar.test", a=[v4("web")])
+    with lab.inet.inside(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as forger:
+        forger.bind((v4("raw"), 53))
+
+        def forge(reply, other, peer):
+            forger.sendto(reply.replace(socket.inet_aton(v4("web")), socket.inet_aton(v4("raw"))), peer)
+            return [(0.5, reply)]
+
+        with hostile(lab, forge):
+            result = lab.python(["--allow", "liar.test", "--allow", "ok.test"], HOSTILE)
+    assert [seen["status"] for seen in result.shown] == [200, 200], result
+    assert [record["addr"] for record in result.of("dial", host="liar.test")] == [f"{v4('web')}:80"], result

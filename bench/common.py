@@ -99,6 +99,12 @@ def memory_kernel_kb():
     return int(words[words.index("mem") + 1]) * resource.getpagesize() // 1024
 
 
+def queues_overflowed():
+    """Packets that the kernel has dropped so far because the queue of a CPU was full, on the whole machine."""
+    with open("/proc/net/softnet_stat") as lines:
+        return sum(int(line.split()[1], 16) for line in lines)
+
+
 def name(pid):
     with open(f"/proc/{pid}/comm") as text:
         return text.read().strip()

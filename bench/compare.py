@@ -7,7 +7,7 @@ import random
 import subprocess
 import time
 
-from common import HOST, SERVER, OrderFailed, memory_kernel_kb
+from common import HOST, SERVER, OrderFailed, memory_kernel_kb, queues_overflowed
 from lab.run import read_log
 from peers import all_peers
 
@@ -211,16 +211,17 @@ def drops(bench, classes, seconds, rounds):
             one = Contestant(bench, kind)
             try:
                 one.start()
-                before = one.peer.cpu_ns()
+                before, overflowed = one.peer.cpu_ns(), queues_overflowed()
                 answer = one.client.tell(f"flood {SERVER} {int(seconds * 500 / rounds)} {CLOSED_PORT}")
                 cpu = one.peer.cpu_ns() - before
             finally:
                 one.close()
             row[kind.title] = {"value": answer["done"] * 1e9 / answer["ns"], "cpu": cpu / 1000 / answer["done"]}
             if kind.title == "netgate":
-                counted = sum(record["count"] for record in read_log(one.peer.running.log)
-                              if record["type"] == "drop" and record["reason"] == "udp")
-                row[kind.title] |= {"sent": answer["done"], "counted": counted}
+                records = read_log(one.peer.running.log)
+                row[kind.title] |= {"sent": answer["done"], "overflowed": queues_overflowed() - overflowed, "end": records[-1],
+                                    "counted": sum(record["count"] for record in records
+                                                   if record["type"] == "drop" and record["reason"] == "udp")}
         found.append(row)
     return found
 

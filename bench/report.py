@@ -84,8 +84,8 @@ def drops_table(rounds):
     for title in rounds[0]:
         row = [title, figure([row[title]["value"] for row in rounds], 0)]
         own = [row[title] for row in rounds if "counted" in row[title]]
-        rows.append(row + ([sum(one["sent"] for one in own), sum(one["counted"] for one in own)] if own else ["", ""]))
-    return markdown("Datagrams that nobody may send", ["", "sent per s", "sent", "on record as dropped"], rows)
+        rows.append(row + ([sum(one[key] for one in own) for key in ("sent", "counted", "overflowed")] if own else [""] * 3))
+    return markdown("Datagrams that nobody may send", ["", "sent per s", "sent", "on record as dropped", "lost in the kernel's queues"], rows)
 
 
 def summary_table(result):

@@ -256,13 +256,16 @@ def test_upstream_resets(lab):
 
 
 def test_client_resets(lab):
-    result = lab.python(["--allow", "raw.test:4444"], """
-        sock = tcp("raw.test", 4444)
+    """Once the connection stands; before, there is nothing that it could reset."""
+    result = lab.python(["--allow", "raw.test:7"], """
+        sock = tcp("raw.test", 7)
         sock.sendall(b"anything")
+        show(echo=sock.recv(100).decode())
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         sock.close()
     """)
-    wait_for(lambda: lab.raw.of("mute") and lab.raw.of("mute")[0].end, "the end of the connection upstream")
+    assert result.shown == [{"echo": "anything"}], result
+    wait_for(lambda: lab.raw.of("echo") and lab.raw.of("echo")[0].end, "the end of the connection upstream")
     assert result.one("close")["end"] == "client_reset", result
 
 

@@ -246,6 +246,9 @@ demo: ## the 60-second answer to "what does this do", on an internet of its own 
 deps: ## install the Debian packages that building and testing need and that are missing
 	@.ci/install .ci/deps/build .ci/deps/demo .ci/deps/test
 
+# Examples, with the path of the program that is installed.
+HOOKS := $(patsubst sandbox-net/oci/%,%,$(wildcard sandbox-net/oci/hooks.d/*.service sandbox-net/oci/hooks.d/*/*.json))
+
 .PHONY: install
 install: all ## into $(DESTDIR)$(PREFIX), /usr/local by default
 	install -d $(DESTDIR)$(PREFIX)/bin
@@ -255,6 +258,9 @@ install: all ## into $(DESTDIR)$(PREFIX), /usr/local by default
 	for page in $(wildcard docs/man/*.[1-8]); do \
 		install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} $$page || exit 1; done
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/netgate $(wildcard docs/*.md)
+	for file in $(HOOKS); do \
+		install -D -m 644 sandbox-net/oci/$$file $(DESTDIR)$(PREFIX)/share/doc/netgate/$$file && \
+		sed -i 's|/usr/local/bin/|$(PREFIX)/bin/|' $(DESTDIR)$(PREFIX)/share/doc/netgate/$$file || exit 1; done
 
 .PHONY: clean
 clean: ## remove build/

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """make install: a tree that works from where it was put, for everyone."""
 
+import json
 import os
 import subprocess
 
@@ -16,6 +17,9 @@ def test_install(lab, who):
     installed = {os.path.relpath(os.path.join(folder, name), root) for folder, _, names in os.walk(root) for name in names}
     assert installed >= {"usr/bin/netgate", "usr/bin/sandbox-net", "usr/share/man/man1/netgate.1",
                          "usr/share/doc/netgate/policy.md", "usr/share/doc/netgate/records.md", "usr/lib/cni/netgate"}, installed
+    for name in ("opt-in/netgate.json", "opt-in/netgate-precreate.json", "always/netgate.json", "always/netgate-precreate.json"):
+        with open(os.path.join(root, "usr/share/doc/netgate/hooks.d", name)) as hook:
+            assert json.load(hook)["hook"]["path"] == "/usr/bin/sandbox-net"
     for name in installed:
         mode = os.stat(os.path.join(root, name)).st_mode & 0o7777
         assert mode == (0o755 if "/bin/" in name or "/cni/" in name else 0o644), (name, oct(mode))

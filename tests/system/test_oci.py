@@ -14,6 +14,7 @@ from lab import v4, v6, wait_for
 from lab.attached import Gate
 from lab.ns import NetNS
 from lab.runtimes import GATED, Policies
+from lab.runtimes.runtime import write
 from lab.user import User
 
 FILES = {"permit.yaml": 'version: 1\nallow: [ok.test, "*.wild.test:443"]\n',
@@ -552,3 +553,123 @@ def test_service_is_not_held_up(lab, rootless):
         other = User.__new__(User)
         other.name, other.uid, other.gid, other.home = "nobody", 65534, 65534, "/"
         assert "permits nothing" in request(rootless, message(os.getpid()), other)
+
+
+# The runtime's command line, with a program in the other runtime's place that says what it was given
+
+class Fake:
+    """`oci-runtime` by hand, for a bundle."""
+
+    def __init__(self, lab):
+        self.lab, self.folder = lab, lab.workspace()
+        self.bundle = os.path.join(self.folder, "bundle")
+        os.mkdir(self.bundle)
+        self.config = os.path.join(self.bundle, "config.json")
+        self.write({"ociVersion": "1.0.0", "process": {"env": ["NETGATE_ALLOW=ok.test"], "capabilities": {}}, "linux": {}})
+        self.program = write(os.path.join(self.folder, "runtime"), '#!/bin/sh\nprintf "%s\\n" "$@"\n', 0o755)
+
+    def write(self, text, name="bundle/config.json"):
+        return write(os.path.join(self.folder, name), text if isinstance(text, str) else json.dumps(text))
+
+    def read(self):
+        with open(self.config) as text:
+            return json.load(text)
+
+    def call(self, *words, options=()):
+        program = os.path.join(self.lab.programs(), "sandbox-net")
+        return self.lab.on_host(["unshare", "--mount", "sh", "-c", 'mount -t tmpfs tmpfs /run && cd "$0" && exec "$@"', self.bundle,
+                                 program, "oci-runtime", "--runtime", self.program, *options, "--", *words])
+
+
+@pytest.fixture
+def fake(lab):
+    return Fake(lab)
+
+
+@pytest.mark.parametrize("words", [
+    ["create", "--bundle", "BUNDLE", "id"], ["create", "--bundle=BUNDLE", "id"], ["create", "-b", "BUNDLE", "id"], ["create", "-bBUNDLE", "id"],
+    ["create", "id", "--bundle", "BUNDLE"], ["run", "--bundle", "/nonexistent", "-b", "BUNDLE", "id"], ["run", "id"],
+    ["--root", "create", "--log", "LOG", "--log-format", "json", "--systemd-cgroup", "run", "--pid-file", "run", "id"],
+    ["--cgroup-manager", "disabled", "run", "id"],
+], ids=" ".join)
+def test_runtime_prepares(fake, words):
+    """However create and run are called; everything is passed on as it was."""
+    words = [word.replace("BUNDLE", fake.bundle).replace("LOG", fake.folder + "/log") for word in words]
+    done = fake.call(*words, options=["--permits", "/p", "--max-upload", "1MiB"])
+    assert (done.returncode, done.stdout.splitlines()) == (0, words), done
+    config = fake.read()
+    (hook,) = config["hooks"]["createRuntime"]
+    assert hook["args"] == ["sandbox-net", "oci-hook", "--permits", "/p", "--max-upload", "1MiB"] and os.path.isabs(hook["path"])
+    assert config["annotations"] == {"dev.netgate.allow": "ok.test"}
+    assert [mount["source"] for mount in config["mounts"]] == ["/run/netgate/resolv.conf"]
+    assert config["linux"]["seccomp"]["syscalls"]
+
+
+@pytest.mark.parametrize("words", [[], ["--version"], ["state", "id"], ["start", "id"], ["delete", "--force", "id"], ["kill", "id", "9"], ["ps", "id"],
+                                   ["exec", "id", "true"], ["exec", "--cap", "CAP_NET_RAW", "id", "true"]], ids=" ".join)
+def test_runtime_leaves_the_rest_alone(fake, words):
+    before = fake.read()
+    done = fake.call(*words)
+    assert (done.returncode, done.stdout.split()) == (0, words), done
+    assert fake.read() == before
+
+
+@pytest.mark.parametrize("words, says", [
+    (["restore", "id"], "can't be restored"),
+    (["--new-option", "disabled", "create", "id"], "no command of a runtime's"),
+    (["swap", "id"], "no command of a runtime's"),
+    (["create", "--bundle", "/nonexistent", "id"], "/nonexistent/config.json"),
+    (["create", "-bundle", "BUNDLE", "id"], "config.json"),
+    (["create", "--bundle", "x" * 4090, "id"], "too long"),
+    (["run", "--config", "other.json", "id"], "must be its bundle's config.json"),
+    (["run", "-fother.json", "id"], "must be its bundle's config.json"),
+    (["exec", "--process", "EVIL", "id"], "CAP_NET_ADMIN or CAP_SYS_ADMIN"),
+    (["exec", "--process", "GOOD", "--process=EVIL", "id"], "CAP_NET_ADMIN or CAP_SYS_ADMIN"),
+    (["exec", "--process", "EVIL", "-pGOOD", "id"], "CAP_NET_ADMIN or CAP_SYS_ADMIN"),
+    (["exec", "--process", "/nonexistent", "id"], "/nonexistent"),
+    (["exec", "--cap=CAP_NET_ADMIN", "id", "sh"], "CAP_NET_ADMIN or CAP_SYS_ADMIN"),
+    (["exec", "-c", "cap_sys_admin", "id", "sh"], "CAP_NET_ADMIN or CAP_SYS_ADMIN"),
+], ids=lambda value: " ".join(value)[:60] if isinstance(value, list) else None)
+def test_runtime_refuses(fake, words, says):
+    """Nothing is called, config.json is as it was, and the reason is where containerd looks for it."""
+    fake.write({"capabilities": {"ambient": ["CAP_SYS_ADMIN"]}}, "EVIL")
+    fake.write({"capabilities": {"bounding": ["CAP_CHOWN"]}}, "GOOD")
+    for name in ("EVIL", "GOOD", "BUNDLE"):
+        words = [word.replace(name, os.path.join(fake.folder, name)) for word in words]
+    before, log = fake.read(), os.path.join(fake.folder, "log")
+    done = fake.call("--log", log, *words)
+    assert done.returncode == 1 and done.stdout == "" and says in done.stderr, done
+    assert fake.read() == before
+    with open(log) as text:
+        line = json.loads(text.read())
+    assert line["level"] == "error" and f"netgate: {line['msg'].removeprefix('netgate: ')}\n" == done.stderr, line
+
+
+@pytest.mark.parametrize("text, says", [
+    ("", "not JSON"), ("[]", "not a JSON object"), ("{}", 'no "linux"'), ('{"linux": [], "process": {}}', 'no "linux"'),
+    ('{"linux": {}, "Linux": {"namespaces": []}}', "could be taken for"), ('{"linux": {}, "linux": {}}', "duplicate"),
+    ('{"linux": {"seccomp": []}}', "seccomp"), ('{"linux": {"seccomp": {"defaultAction": "SCMP_ACT_ERRNO", "syscalls": {}}}}', "seccomp"),
+    ('{"linux": {}, "hooks": {"createRuntime": {}}}', "createRuntime"), ('{"linux": {}, "hooks": []}', "hooks"),
+    ('{"linux": {}, "mounts": {}}', "mounts"), ('{"linux": {}, "annotations": []}', None), ("[" * 100000, "not JSON"),
+    ('{"linux": {}, "process": {"env": ["NETGATE_ALLOW=a"]}, "annotations": []}', "annotations"),
+], ids=lambda value: value[:60] if value else "fine")
+def test_runtime_hostile_config(fake, text, says):
+    """A file in another shape than the specification's starts nothing, and stays as it was."""
+    fake.write(text)
+    done = fake.call("create", "id")
+    if says is None:
+        assert done.returncode == 0, done
+        return
+    assert done.returncode == 1 and done.stdout == "" and says in done.stderr, done
+    with open(fake.config) as now:
+        assert now.read() == text
+
+
+def test_runtime_help_and_its_own_errors(fake):
+    for words in (["--help"], ["--help", "--", "create", "id"]):
+        done = fake.lab.on_host([os.path.join(fake.lab.programs(), "sandbox-net"), "oci-runtime", *words])
+        assert done.returncode == 0 and done.stdout.startswith("usage: "), done
+    done = fake.lab.on_host([os.path.join(fake.lab.programs(), "sandbox-net"), "oci-runtime", "create", "id"])
+    assert done.returncode == 1 and done.stderr.startswith("usage: "), done
+    done = fake.call("create", "id", options=["--runtime", "/nonexistent"])
+    assert done.returncode == 1 and "cannot run /nonexistent" in done.stderr, done

@@ -491,3 +491,78 @@ def test_many_jobs_at_once(lab, who):
     results = [running.finish() for running in runs]
     assert [(result.rc, result.out) for result in results] == [(0, "hello from ok.test\n")] * 20, results[0]
     assert len({result.log for result in results}) == 20
+
+
+FATES = """
+    import threading
+
+    def quiet(what, *args):
+        try:
+            return what(*args)
+        except (OSError, EOFError, ValueError, IndexError, ssl.SSLError):
+            pass
+
+    def abort(host, port, data):
+        with tcp(host, port) as sock:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            sock.sendall(data)
+
+    def echo(shut):
+        with tcp("raw.test", 7) as sock:
+            sock.sendall(b"x" * 200_000)
+            if shut:
+                sock.shutdown(socket.SHUT_WR)
+                read_all(sock)
+
+    GET = b"GET /hello HTTP/1.1\\r\\nHost: %s\\r\\n\\r\\n"
+    CONNECT = b"CONNECT %s HTTP/1.1\\r\\nHost: %s\\r\\n\\r\\n"
+    HELLO = Tls("ok.test").hello()
+    fates = [lambda: http("ok.test", 80, GET % b"ok.test"), lambda: http("ok.test", 80, GET % b"bad.test"), lambda: abort("ok.test", 443, HELLO),
+             lambda: abort("ok.test", 443, HELLO[:50]), lambda: ending(sys.argv[1], 443, Tls("bad.test").hello()), lambda: ending(sys.argv[1], 9),
+             lambda: tcp("ok.test", 80).close(), lambda: abort("raw.test", 4444, b"@"), lambda: ending("raw.test", 4445, b"@word"), lambda: echo(True),
+             lambda: echo(False), lambda: ending("closed.test", 2222), lambda: http("fails.test", 80, GET % b"fails.test"),
+             lambda: http("10.200.0.1", 3128, CONNECT % (b"bad.test:443", b"bad.test:443")), lambda: abort("10.200.0.1", 3128, CONNECT % (b"raw.test:7", b"raw.test:7")),
+             lambda: abort("10.200.0.1", 1080, b"\\5\\1\\0\\5\\1\\0\\3\\10raw.test\\0\\7"), lambda: ending("10.200.0.1", 1080, b"\\4\\1"),
+             lambda: socket.getaddrinfo("bad.test", 80)]
+
+    def work(numbers):
+        for number in numbers:
+            quiet(fates[number % len(fates)])
+
+    for line in sys.stdin:
+        threads = [threading.Thread(target=work, args=[range(first, int(line), 8)]) for first in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        show(done=True)
+"""
+
+
+def resident(pid):
+    with open(f"/proc/{pid}/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS:"))
+
+
+def test_a_thousand_connections_of_every_fate(lab):
+    """When they are gone the proxy holds the descriptors of before, and no more memory than after the first of them."""
+    lab.dns.add("closed.test", a=[v4("h2")])
+    lab.dns.add("fails.test", rcode=2)
+    allow = [word for entry in ("ok.test", "raw.test:7", "raw.test:4444", "raw.test:4445", "closed.test:2222", "fails.test") for word in ("--allow", entry)]
+    with lab.start(allow, lab.script(FATES, v4("web")), stdin=subprocess.PIPE) as running:
+        running.ask("0")
+        proxy = roles(running)["proxy"]
+        held = lambda: len(os.listdir(f"/proc/{proxy}/fd"))
+        before = held()
+        running.ask("200")
+        wait_for(lambda: held() <= before + 4, f"{before} descriptors again, and the pipes that are kept")
+        memory = resident(proxy)
+        running.ask("1000")
+        wait_for(lambda: held() <= before + 4, f"{before} descriptors again, and the pipes that are kept")
+        assert resident(proxy) < memory + 4096, "KiB"
+        result = running.finish(b"")
+    assert result.rc == 0, result
+    opened = {record["conn"] for record in result.of("dial", outcome="connected")}
+    assert opened == {record["conn"] for record in result.of("close") if record["end"] != "connect_failed"}, "each has its end"
+    assert result.one("end")["accepts"] > 900 and len(opened) > 300, result.one("end")
+    assert {"client", "client_reset", "upstream_reset", "connect_failed"} <= {record["end"] for record in result.of("close")}

@@ -18,11 +18,11 @@
 
 #include "base/err.h"
 #include "base/fdpass.h"
+#include "base/notify.h"
 #include "base/tell.h"
 #include "proxy/audit/audit.h"
 #include "proxy/cli/commands.h"
 #include "proxy/cli/job.h"
-#include "proxy/cli/notify.h"
 #include "proxy/process/job_socket.h"
 #include "proxy/process/keeper.h"
 #include "proxy/process/log_watch.h"
@@ -61,7 +61,7 @@ static int start_proxy(struct job *j, const struct session *s, struct monitor *m
 	return m->proxy < 0 ? -1 : 0;
 }
 
-static int run_session(void *arg, const struct session *s)
+static int run_session(void *arg, struct session *s)
 {
 	struct attach_msg answer = { .magic = ATTACH_MAGIC, .type = ATTACH_GO };
 	struct monitor m = { .report_fd = s->connection, .attached = s, .tty = { .fd = -1 } };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The protocol is one datagram; a path, or with '@' an abstract name. Nobody listening is no error. */
-#include "proxy/cli/notify.h"
+#include "base/notify.h"
 
 #include <stddef.h>
 #include <stdlib.h>

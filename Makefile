@@ -32,7 +32,7 @@ CFLAGS_ALL := $(WARN) $(HARDEN) $(CFLAGS)
 LDFLAGS_ALL := -pie -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack -Wl,--as-needed $(LDFLAGS)
 
 NETGATE_LIBS := -levent_core -lssl -lcrypto -lyaml -lcares -lseccomp -lcap -lpsl -lidn2 -lmnl -ljansson
-SANDBOX_LIBS := -lmnl -lnftables -lseccomp -lcap -ljansson
+SANDBOX_LIBS := -lmnl -lnftables -lseccomp -lcap -ljansson -levent_core -levent_extra
 TEST_LIBS    := -lcmocka $(NETGATE_LIBS) $(SANDBOX_LIBS)
 
 BASE_SRC    := $(wildcard base/*.c base/*/*.c)

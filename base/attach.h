@@ -5,7 +5,7 @@
  *
  *   attach   sandbox-net → netgate  ATTACH_REQUEST  what is to be attached, with a descriptor: where S can be found
  *            netgate → sandbox-net  ATTACH_GO       with a socket to the proxy: handoff.h is spoken there
- *            sandbox-net → netgate  ATTACH_ARMED    S has its gate, and still is what it was
+ *            sandbox-net → netgate  ATTACH_ARMED    S has its gate, and still is what it was; where S is, if the request did not say
  *            netgate → sandbox-net  ATTACH_DONE     it is listed; what happens to S from here on is noticed by netgate
  *   detach   sandbox-net → netgate  ATTACH_DETACH   a name, or "" for all
  *            netgate → sandbox-net  ATTACH_DONE     their gates are gone
@@ -16,7 +16,7 @@
  *
  * Nobody on netgate's side may hold S: a descriptor of it, or a process in it, would keep it alive. The descriptor of
  * ATTACH_REQUEST is a directory (/proc/PID, or the one that a path of S lies in), in which `file` is S as long as its device and
- * inode are these.
+ * inode are these. Where S is made later than its gate, both are 0 there, and ATTACH_ARMED brings descriptor, file, device and inode.
  */
 #ifndef BASE_ATTACH_H
 #define BASE_ATTACH_H

@@ -38,14 +38,14 @@ static struct addr edge(const struct addr *a, unsigned plen, bool ones)
 	return out;
 }
 
-struct addr layout_network4(const struct gate_layout *l)
+struct addr layout_network(const struct addr *a, unsigned plen)
 {
-	return edge(&l->sandbox4, l->plen4, false);
+	return edge(a, plen, false);
 }
 
-struct addr layout_broadcast4(const struct gate_layout *l)
+struct addr layout_broadcast(const struct addr *a, unsigned plen)
 {
-	return edge(&l->sandbox4, l->plen4, true);
+	return edge(a, plen, true);
 }
 
 /* In one of these, an address is nobody's, everybody's, or a name. */

@@ -32,8 +32,8 @@ void layout_usual(struct gate_layout *l);
  */
 bool layout_ok(const struct gate_layout *l);
 
-/* The first and the last address of the IPv4 network. */
-struct addr layout_network4(const struct gate_layout *l);
-struct addr layout_broadcast4(const struct gate_layout *l);
+/* The first address of the network that `a` is in, and the last. */
+struct addr layout_network(const struct addr *a, unsigned plen);
+struct addr layout_broadcast(const struct addr *a, unsigned plen);
 
 #endif

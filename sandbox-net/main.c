@@ -10,6 +10,7 @@
 #include "sandbox-net/attach/attach.h"
 #include "sandbox-net/caller/options.h"
 #include "sandbox-net/cni/cni.h"
+#include "sandbox-net/docker/docker.h"
 #include "sandbox-net/guest.h"
 #include "sandbox-net/oci/oci.h"
 #include "sandbox-net/run/report.h"
@@ -45,6 +46,7 @@ static const struct subcommand {
 	{ "guest", guest_main, "what the guest of a virtual machine must be told" },
 	{ "ls", list_main, "which jobs wait for sandboxes, and what is attached to them" },
 	{ "cni", cni_main, "the CNI plugin, also under the name " CNI_PLUGIN " (a container runtime calls it)" },
+	{ "docker-driver", docker_driver_main, "a network driver for docker: docker network create -d netgate" },
 	{ "oci-hook", oci_hook_main, "createRuntime hook of a container: give it a gate, or keep it from starting" },
 	{ "oci-runtime", oci_runtime_main, "an OCI runtime that adds this hook and calls runc" },
 	{ "oci-precreate", oci_precreate_main, "precreate hook of podman's: prepare a container's configuration" },

@@ -98,7 +98,7 @@ const char *audit_why(int error);
 /* How a sandbox was attached. Texts are borrowed; lists end in NULL. */
 struct audit_attached {
 	const char *to;	       /* "docker web" */
-	uint64_t netns;	       /* the number of its network namespace, as in /proc/PID/ns/net */
+	uint64_t netns;	       /* the number of its network namespace, as in /proc/PID/ns/net; 0: not made yet */
 	pid_t pid;	       /* a process in it; 0: not known */
 	char *const *accepted; /* risks, a word each */
 	char *const *notes;    /* what was found, a sentence each */

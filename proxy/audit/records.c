@@ -118,7 +118,8 @@ int audit_start_attached(struct audit *a, const struct audit_attached *s)
 
 	begin_start(a, &r);
 	json_bytes(&r.json, "attached", s->to, strlen(s->to), RECORD_TO_MAX);
-	json_u64(&r.json, "netns", s->netns);
+	if (s->netns)
+		json_u64(&r.json, "netns", s->netns);
 	if (s->pid)
 		json_u64(&r.json, "host_pid", (uint64_t)s->pid);
 	if (s->accepted[0])

@@ -36,7 +36,7 @@ struct keeper {
 	struct log_watch *log; /* each session begins with the file that is there then */
 	uint64_t wait_us;      /* for the first sandbox; 0: for ever */
 	/* Runs in a child that it replaces: builds the session's proxy and is its monitor. Returns the exit status. */
-	int (*session)(void *arg, const struct session *s);
+	int (*session)(void *arg, struct session *s);
 	void *arg;
 };
 

@@ -36,12 +36,12 @@ struct session;
 #define MONITOR_ERROR_MAX    1536
 
 struct monitor {
-	pid_t launcher, proxy;		/* children; 0 once reaped, and no launcher for an attached sandbox */
-	int report_fd;			/* from the launcher or sandbox-net attach; closing it ends the sandbox */
-	const struct session *attached; /* NULL: a command is run. Borrowed */
-	int proxy_fd;			/* to and from the proxy */
-	int tell_fd;			/* lines for a person (base/tell.h), or -1; stays the caller's */
-	struct capture *captures;	/* pipes to be read all the time, then finished. Borrowed */
+	pid_t launcher, proxy;	  /* children; 0 once reaped, and no launcher for an attached sandbox */
+	int report_fd;		  /* from the launcher or sandbox-net attach; closing it ends the sandbox */
+	struct session *attached; /* NULL: a command is run. Borrowed */
+	int proxy_fd;		  /* to and from the proxy */
+	int tell_fd;		  /* lines for a person (base/tell.h), or -1; stays the caller's */
+	struct capture *captures; /* pipes to be read all the time, then finished. Borrowed */
 	size_t n_captures;
 	uint64_t timeout_us;		/* 0: no limit */
 	struct log_watch log;		/* in: path, fd and tell_fd */

@@ -6,7 +6,9 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -47,6 +49,26 @@ static void end_gate(struct run *r, enum monitor_end end)
 
 /* ---- sandbox-net attach ---- */
 
+/* Where S is, if the request did not say. Takes `dir` (-1: none). Returns false for what is out of order. */
+static bool take_place(struct run *r, const struct attach_msg *msg, int dir)
+{
+	struct session *s = r->m->attached;
+	struct stat st;
+
+	if (s->place.ino && dir < 0)
+		return true;
+	if (s->place.ino || dir < 0 || fstat(dir, &st) || !S_ISDIR(st.st_mode) || !msg->ino || !msg->file[0] ||
+	    strstr(msg->file, "..")) {
+		if (dir >= 0)
+			close(dir);
+		return false;
+	}
+	close(s->place.dir);
+	s->place = (struct place){ .dir = dir, .dev = msg->dev, .ino = msg->ino };
+	memcpy(s->place.file, msg->file, sizeof(s->place.file));
+	return true;
+}
+
 /* The gate is in force, and sandbox-net found S to be still what it was. */
 static void armed(struct run *r)
 {
@@ -68,11 +90,12 @@ void attached_message(struct run *r)
 {
 	struct attach_msg msg;
 	size_t n_fds;
-	ssize_t n = fdpass_recv(r->m->report_fd, &msg, sizeof(msg), NULL, 0, &n_fds);
+	int dir = -1;
+	ssize_t n = fdpass_recv(r->m->report_fd, &msg, sizeof(msg), &dir, 1, &n_fds);
 
 	if (n == -EAGAIN || n == -EINTR)
 		return;
-	if (attach_msg_ok(&msg, n) && msg.type == ATTACH_ARMED) {
+	if (attach_msg_ok(&msg, n) && msg.type == ATTACH_ARMED && take_place(r, &msg, dir)) {
 		armed(r);
 		return;
 	}

@@ -45,6 +45,7 @@ struct vet {
 	const struct target *target;
 	const struct gate_tap *tap;
 	const struct vet_known *known; /* of the target's process; or NULL */
+	bool connected;		       /* S has its gate already */
 	uint32_t risks;
 	uint32_t *notes;	/* shared with the caller */
 	struct stat gate_owner; /* the user namespace that the gate will belong to */
@@ -271,22 +272,36 @@ static int vet(void *arg, int *fds, struct err *err)
 	if (owner < 0 || fstat(owner, &st))
 		return err_set(err, "it belongs to a user namespace above ours");
 	v->same_owner = same_file(&st, &v->gate_owner);
-	if (gate_check_empty(v->target->netns, v->tap, err) || look_at_all(v, err))
+	if ((!v->connected && gate_check_empty(v->target->netns, v->tap, err)) || look_at_all(v, err))
 		return -1;
 	return judge(v, err);
+}
+
+static int vet_shared(struct vet *v, uint32_t *notes, struct err *err)
+{
+	int r;
+
+	v->notes = mmap(NULL, sizeof(*v->notes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (v->notes == MAP_FAILED)
+		return err_set_errno(err, errno, "mmap");
+	r = netns_run(vet, v, NULL, 0, err);
+	*notes = *v->notes;
+	munmap(v->notes, sizeof(*v->notes));
+	return r;
 }
 
 int vet_sandbox(const struct target *t, const struct gate_tap *tap, uint32_t risks, const struct vet_known *known,
 		uint32_t *notes, struct err *err)
 {
 	struct vet v = { .target = t, .tap = tap, .known = known, .risks = risks };
-	int r;
 
-	v.notes = mmap(NULL, sizeof(*v.notes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (v.notes == MAP_FAILED)
-		return err_set_errno(err, errno, "mmap");
-	r = netns_run(vet, &v, NULL, 0, err);
-	*notes = *v.notes;
-	munmap(v.notes, sizeof(*v.notes));
-	return r;
+	return vet_shared(&v, notes, err);
+}
+
+int vet_processes(const struct target *t, uint32_t risks, struct err *err)
+{
+	struct vet v = { .target = t, .connected = true, .risks = risks };
+	uint32_t notes;
+
+	return vet_shared(&v, &notes, err);
 }

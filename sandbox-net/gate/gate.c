@@ -43,7 +43,11 @@ static int build_gate_side(struct netlink *nl, const struct gate_job *job, int *
 	    rules_load(rules_frames_text, &job->plan->layout, err) ||
 	    (job->plan->tap && rules_load(rules_guest_text, &job->plan->layout, err)))
 		return -1;
-	return stack_check(netlink_set_up(nl, *gw), "gw0 up", err);
+	if (stack_check(netlink_set_up(nl, *gw), "gw0 up", err) ||
+	    stack_check(netlink_add_host(nl, *gw, &sandbox->v4), "IPv4 route to the sandbox", err) ||
+	    stack_check(netlink_add_host(nl, *gw, &sandbox->v6), "IPv6 route to the sandbox", err))
+		return -1;
+	return 0;
 }
 
 /*
@@ -83,7 +87,7 @@ static int build(void *arg, int *fds, struct err *err)
 
 void gate_plan_usual(struct gate_plan *plan)
 {
-	*plan = (struct gate_plan){ .link = GATE_SANDBOX_LINK, .mac = { GATE_SANDBOX_MAC_BYTES } };
+	*plan = (struct gate_plan){ .link = GATE_SANDBOX_LINK };
 	layout_usual(&plan->layout);
 }
 

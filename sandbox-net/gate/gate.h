@@ -18,7 +18,6 @@
 #include "base/handoff.h"
 
 #define GATE_LINK_NAME_MAX 16 /* with the NUL; IFNAMSIZ */
-#define GATE_MAC_LEN	   6
 
 struct err;
 
@@ -36,8 +35,7 @@ struct gate_tap {
 /* What a gate is to be like. */
 struct gate_plan {
 	struct gate_layout layout;
-	char link[GATE_LINK_NAME_MAX]; /* S's end of the link: its name, */
-	uint8_t mac[GATE_MAC_LEN];     /* and its address */
+	char link[GATE_LINK_NAME_MAX]; /* the name of S's end of the link */
 	const struct gate_tap *tap;    /* NULL: the sandbox is no virtual machine */
 	bool alone;		       /* no other interface is ever to work in S (see alone.h); not with `tap` */
 };

@@ -175,6 +175,18 @@ int netlink_add_clsact(struct netlink *nl, int index)
 	return netlink_talk(nl, &req, NULL, NULL);
 }
 
+int netlink_move(struct netlink *nl, int index, int netns, const char *name)
+{
+	struct netlink_request req;
+	struct ifinfomsg *ifi = netlink_begin(&req, RTM_NEWLINK, 0, sizeof(*ifi));
+
+	ifi->ifi_index = index;
+	ifi->ifi_change = IFF_UP;
+	mnl_attr_put_u32(req.nlh, IFLA_NET_NS_FD, (uint32_t)netns);
+	mnl_attr_put_strz(req.nlh, IFLA_IFNAME, name);
+	return netlink_talk(nl, &req, NULL, NULL);
+}
+
 int netlink_set_no_link_local(struct netlink *nl, int index)
 {
 	struct netlink_request req;
@@ -215,11 +227,10 @@ static int subscribe(struct netlink *events, int group)
 	return 0;
 }
 
-/* Waits until `check` returns 1 instead of 0, looking again at each event of rtnetlink group `group`. */
-static int wait_until(struct netlink *nl, int group, int (*check)(struct netlink *nl, const void *arg), const void *arg)
+int netlink_wait(struct netlink *nl, int group, int (*check)(struct netlink *nl, void *arg), void *arg, unsigned ms)
 {
 	__attribute__((cleanup(netlink_close))) struct netlink events = { .fd = -1 };
-	uint64_t until = clock_mono_us() + NETLINK_WAIT_MS * 1000;
+	uint64_t until = clock_mono_us() + (uint64_t)ms * 1000;
 	int r;
 
 	/* The usual case needs no events. */
@@ -251,7 +262,7 @@ static int link_flags_cb(const struct nlmsghdr *nlh, void *arg)
 	return MNL_CB_OK;
 }
 
-static int is_running(struct netlink *nl, const void *arg)
+static int is_running(struct netlink *nl, void *arg)
 {
 	struct netlink_request req;
 	struct ifinfomsg *ifi = netlink_begin(&req, RTM_GETLINK, 0, sizeof(*ifi));
@@ -265,7 +276,7 @@ static int is_running(struct netlink *nl, const void *arg)
 
 int netlink_wait_running(struct netlink *nl, int index)
 {
-	return wait_until(nl, RTNLGRP_LINK, is_running, &index);
+	return netlink_wait(nl, RTNLGRP_LINK, is_running, &index, NETLINK_WAIT_MS);
 }
 
 static int route_type_cb(const struct nlmsghdr *nlh, void *arg)
@@ -277,7 +288,7 @@ static int route_type_cb(const struct nlmsghdr *nlh, void *arg)
 	return MNL_CB_OK;
 }
 
-static int is_local(struct netlink *nl, const void *arg)
+static int is_local(struct netlink *nl, void *arg)
 {
 	const struct addr *addr = arg;
 	struct netlink_request req;
@@ -295,7 +306,7 @@ static int is_local(struct netlink *nl, const void *arg)
 
 int netlink_wait_local(struct netlink *nl, const struct addr *addr)
 {
-	return wait_until(nl, RTNLGRP_IPV6_ROUTE, is_local, addr);
+	return netlink_wait(nl, RTNLGRP_IPV6_ROUTE, is_local, (void *)addr, NETLINK_WAIT_MS);
 }
 
 static uint8_t family_of(const struct addr *addr)
@@ -330,10 +341,11 @@ int netlink_add_neigh(struct netlink *nl, int index, const struct addr *addr, co
 	return netlink_talk(nl, &req, NULL, NULL);
 }
 
-/* Begins a default route of table main. */
-static void begin_default(struct netlink_request *req, uint8_t family, uint8_t type, uint8_t scope, int index)
+/* Begins a route of table main: the default one, unless told otherwise. */
+static void begin_route(struct netlink_request *req, uint16_t flags, uint8_t family, uint8_t type, uint8_t scope,
+			int index)
 {
-	struct rtmsg *rt = netlink_begin(req, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, sizeof(*rt));
+	struct rtmsg *rt = netlink_begin(req, RTM_NEWROUTE, NLM_F_CREATE | flags, sizeof(*rt));
 
 	rt->rtm_family = family;
 	rt->rtm_table = RT_TABLE_MAIN;
@@ -343,12 +355,13 @@ static void begin_default(struct netlink_request *req, uint8_t family, uint8_t t
 	mnl_attr_put_u32(req->nlh, RTA_OIF, (uint32_t)index);
 }
 
-int netlink_add_default(struct netlink *nl, int index, const struct addr *gateway, const char *congestion)
+static int put_default(struct netlink *nl, uint16_t flags, int index, const struct addr *gateway,
+		       const char *congestion)
 {
 	struct netlink_request req;
 	struct nlattr *metrics;
 
-	begin_default(&req, family_of(gateway), RTN_UNICAST, RT_SCOPE_UNIVERSE, index);
+	begin_route(&req, flags, family_of(gateway), RTN_UNICAST, RT_SCOPE_UNIVERSE, index);
 	mnl_attr_put(req.nlh, RTA_GATEWAY, addr_size(gateway), gateway->b);
 	metrics = mnl_attr_nest_start(req.nlh, RTA_METRICS);
 	mnl_attr_put_strz(req.nlh, RTAX_CC_ALGO, congestion);
@@ -356,10 +369,46 @@ int netlink_add_default(struct netlink *nl, int index, const struct addr *gatewa
 	return netlink_talk(nl, &req, NULL, NULL);
 }
 
+int netlink_add_host(struct netlink *nl, int index, const struct addr *host)
+{
+	struct netlink_request req;
+
+	begin_route(&req, NLM_F_EXCL, family_of(host), RTN_UNICAST, RT_SCOPE_LINK, index);
+	((struct rtmsg *)mnl_nlmsg_get_payload(req.nlh))->rtm_dst_len = (uint8_t)(8 * addr_size(host));
+	mnl_attr_put(req.nlh, RTA_DST, addr_size(host), host->b);
+	return netlink_talk(nl, &req, NULL, NULL);
+}
+
+int netlink_add_default(struct netlink *nl, int index, const struct addr *gateway, const char *congestion)
+{
+	return put_default(nl, NLM_F_EXCL, index, gateway, congestion);
+}
+
+int netlink_set_default(struct netlink *nl, int index, const struct addr *gateway, const char *congestion)
+{
+	return put_default(nl, NLM_F_REPLACE, index, gateway, congestion);
+}
+
+int netlink_del_connected(struct netlink *nl, int index, const struct addr *network, unsigned plen)
+{
+	struct netlink_request req;
+	struct rtmsg *rt = netlink_begin(&req, RTM_DELROUTE, 0, sizeof(*rt));
+	int r;
+
+	rt->rtm_family = family_of(network);
+	rt->rtm_dst_len = (uint8_t)plen;
+	rt->rtm_table = RT_TABLE_MAIN;
+	rt->rtm_scope = RT_SCOPE_NOWHERE; /* whichever it has */
+	mnl_attr_put(req.nlh, RTA_DST, addr_size(network), network->b);
+	mnl_attr_put_u32(req.nlh, RTA_OIF, (uint32_t)index);
+	r = netlink_talk(nl, &req, NULL, NULL);
+	return r == -ESRCH ? 0 : r;
+}
+
 int netlink_add_catch_all(struct netlink *nl, int index, enum addr_family family)
 {
 	struct netlink_request req;
 
-	begin_default(&req, family == ADDR_V4 ? AF_INET : AF_INET6, RTN_LOCAL, RT_SCOPE_HOST, index);
+	begin_route(&req, NLM_F_EXCL, family == ADDR_V4 ? AF_INET : AF_INET6, RTN_LOCAL, RT_SCOPE_HOST, index);
 	return netlink_talk(nl, &req, NULL, NULL);
 }

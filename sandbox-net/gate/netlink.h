@@ -66,6 +66,9 @@ int netlink_set_up(struct netlink *nl, int index);
  */
 int netlink_add_clsact(struct netlink *nl, int index);
 
+/* Moves a link to the network namespace of descriptor `netns`, where `name` is its name; it is down there, without addresses. */
+int netlink_move(struct netlink *nl, int index, int netns, const char *name);
+
 /* No IPv6 link-local address, hence no router solicitation either: IFLA_INET6_ADDR_GEN_MODE none. */
 int netlink_set_no_link_local(struct netlink *nl, int index);
 
@@ -84,8 +87,23 @@ int netlink_wait_local(struct netlink *nl, const struct addr *addr);
 /* Adds a permanent neighbour entry. */
 int netlink_add_neigh(struct netlink *nl, int index, const struct addr *addr, const uint8_t mac[NETLINK_MAC]);
 
+/* Adds a route to one address, which is at the other end of the link; that must be up. */
+int netlink_add_host(struct netlink *nl, int index, const struct addr *host);
+
 /* Adds a default route over `gateway` to table main; TCP over it uses `congestion` (RTAX_CC_ALGO). */
 int netlink_add_default(struct netlink *nl, int index, const struct addr *gateway, const char *congestion);
+
+/* The same in place of the default route that is there, if any. */
+int netlink_set_default(struct netlink *nl, int index, const struct addr *gateway, const char *congestion);
+
+/* Takes the route away that an address of this network brought to table main; where there is none, that is no error. */
+int netlink_del_connected(struct netlink *nl, int index, const struct addr *network, unsigned plen);
+
+/*
+ * Looks, with `check`, until that returns 1 instead of 0, again at each event of rtnetlink group `group`. Its errors (-errno) are
+ * passed on; -ETIMEDOUT after `ms` milliseconds.
+ */
+int netlink_wait(struct netlink *nl, int group, int (*check)(struct netlink *nl, void *arg), void *arg, unsigned ms);
 
 /* Makes every address without a better route local (RTN_LOCAL in table main); `index` is that of lo. */
 int netlink_add_catch_all(struct netlink *nl, int index, enum addr_family family);

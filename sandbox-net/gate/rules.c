@@ -242,6 +242,26 @@ const char rules_guest_text[] =
 	" }\n"
 	"}\n"
 	"insert rule inet " GATE_NFT_TABLE " arriving iifname \"" GATE_LINK "\" jump guest\n";
+
+/*
+ * The engine's own redirection, at priority -100, finds its work done. A packet socket on lo passes no output hook: prerouting
+ * drops what comes from there.
+ */
+const char rules_resolver_text[] =
+	"table ip " GATE_NFT_TABLE " {\n"
+	" chain asked {\n"
+	"  type nat hook output priority -110; policy accept;\n"
+	"  ip daddr 127.0.0.11 meta l4proto { 6, 17 } th dport 53 dnat to $gate4\n }\n"
+	" chain answered {\n"
+	"  type nat hook postrouting priority 90; policy accept;\n"
+	"  ip saddr 127.0.0.0/8 ip daddr $gate4 snat to $sandbox4\n }\n"
+	" chain leaving {\n"
+	"  type filter hook output priority filter; policy accept;\n"
+	"  ip daddr 127.0.0.11 reject\n }\n"
+	" chain arriving {\n"
+	"  type filter hook prerouting priority -450; policy accept;\n"
+	"  ip daddr 127.0.0.11 drop\n }\n"
+	"}\n";
 /* clang-format on */
 
 #define RULES_SPARE_FDS 16 /* what libnftables may open at once */
@@ -268,8 +288,8 @@ static char *define(const char *text, const struct gate_layout *l)
 
 	if (!l)
 		return strdup(text);
-	network4 = layout_network4(l);
-	broadcast4 = layout_broadcast4(l);
+	network4 = layout_network(&l->sandbox4, l->plen4);
+	broadcast4 = layout_broadcast(&l->sandbox4, l->plen4);
 	if (asprintf(&all,
 		     "define gate4 = %s\ndefine gate6 = %s\ndefine sandbox4 = %s\ndefine sandbox6 = %s\n"
 		     "define network4 = %s\ndefine broadcast4 = %s\n%s",

@@ -19,6 +19,12 @@ extern const char rules_frames_text[];
 extern const char rules_guest_text[];
 
 /*
+ * For a sandbox (not a gate) in which a resolver of a container engine's own waits at 127.0.0.11, and may ask on from elsewhere: what
+ * is sent there is the gate's, and nothing reaches that resolver. Needs connection tracking.
+ */
+extern const char rules_resolver_text[];
+
+/*
  * Adds rules in nft(8) syntax to the present network namespace; `layout` (may be NULL) is what their variables say. Only for a short-lived process: libnftables keeps global state
  * and aborts the process when its descriptor is FD_SETSIZE or more. Returns 0 or -1.
  */

@@ -20,10 +20,10 @@ int stack_ends(struct stack_ends *ends, const struct gate_plan *plan, struct err
 	if (!layout_ok(l))
 		return err_set(err, "the gate's addresses are not those of two hosts in one network");
 	*ends = (struct stack_ends){
-		.gate = { { GATE_LINK, { GATE_MAC_BYTES } }, l->gate4, l->gate6, l->plen4, l->plen6 },
-		.sandbox = { { .name = plan->link }, l->sandbox4, l->sandbox6, l->plen4, l->plen6 },
+		/* Whatever else S sends to an address of the network is the gate's, as all other addresses are. */
+		.gate = { { GATE_LINK, { GATE_MAC_BYTES } }, l->gate4, l->gate6, 32, 128 },
+		.sandbox = { { plan->link, { GATE_SANDBOX_MAC_BYTES } }, l->sandbox4, l->sandbox6, l->plen4, l->plen6 },
 	};
-	memcpy(ends->sandbox.link.mac, plan->mac, NETLINK_MAC);
 	return 0;
 }
 

@@ -12,7 +12,7 @@ struct gate_plan;
 struct stack_end {
 	struct netlink_end link;
 	struct addr v4, v6;
-	unsigned plen4, plen6;
+	unsigned plen4, plen6; /* of its network; 32 and 128: there is nobody but the peer */
 };
 
 struct stack_ends {

@@ -258,7 +258,8 @@ def test_check_finds_what_is_wrong(lab, network, box, runtimes):
             answer = net.call("CHECK", result=result, container=box.id, netns=other.netns)
             assert refused(answer, 100, "another network namespace")
         # A question that nobody answers leaves a neighbour that is none, and is no way out.
-        box.exec(["wget", "-q", "-T", "1", "-O", "-", "http://10.200.0.3/"])
+        box.exec(["wget", "-q", "-O", "-", "http://[fd6e:6574:6761:7465::3]/"])
+        assert "7465::3 dev eth0" in box.exec(["ip", "neigh"]).stdout
         assert net.call("CHECK", box, result).rc == 0
         enter = ["nsenter", f"--net={box.netns}", "ip"]
         box.runtime.site.run([*enter, "link", "add", "more0", "type", "veth", "peer", "name", "more1"], check=True)

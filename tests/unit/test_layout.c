@@ -52,9 +52,9 @@ static void usual(void **state)
 	(void)state;
 	layout_usual(&l);
 	assert_true(layout_ok(&l));
-	a = layout_network4(&l);
+	a = layout_network(&l.sandbox4, l.plen4);
 	assert_string_equal(addr_format(&a, text), "10.200.0.0");
-	a = layout_broadcast4(&l);
+	a = layout_broadcast(&l.sandbox4, l.plen4);
 	assert_string_equal(addr_format(&a, text), "10.200.0.3");
 }
 
@@ -73,9 +73,9 @@ static void others(void **state)
 	l.gate4 = addr("192.168.7.129");
 	l.sandbox4 = addr("192.168.7.254");
 	l.plen4 = 25;
-	a = layout_network4(&l);
+	a = layout_network(&l.sandbox4, l.plen4);
 	assert_string_equal(addr_format(&a, text), "192.168.7.128");
-	a = layout_broadcast4(&l);
+	a = layout_broadcast(&l.sandbox4, l.plen4);
 	assert_string_equal(addr_format(&a, text), "192.168.7.255");
 }
 

@@ -1,0 +1,468 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The network driver for docker, with a real dockerd: what containers of such a network reach, and what is left of them."""
+
+import contextlib
+import glob
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+from lab import read_log, v4, wait_for
+from lab.runtimes import CA, Docker
+
+SUBNET = "172.30.5"
+SOCKET = "run/docker/plugins/netgate.sock"
+
+
+class Driver:
+    """dockerd with the driver beside it, and a network or more. Logs of gates are in `logs`."""
+
+    def __init__(self, lab, images, name):
+        self.lab, self.images = lab, images
+        self.docker = Docker(lab, images, name=name)
+        self.site = self.docker.site
+        self.logs = os.path.join(self.docker.folder, "logs")
+        os.mkdir(self.logs)
+        self.process = None
+
+    def start(self):
+        """Waits until it serves."""
+        with open(os.path.join(self.docker.folder, "driver.log"), "ab") as log:
+            self.process = self.site.start([self.program("sandbox-net"), "docker-driver", "--state", os.path.join(self.docker.folder, "state")],
+                                           stdout=log, stderr=log)
+        wait_for(self._serves, "the driver's socket")
+
+    def _serves(self):
+        assert self.process.poll() is None, self.said()
+        done = self.site.run(["curl", "-s", "--unix-socket", "/" + SOCKET, "-d", "{}", "http://x/Plugin.Activate"])
+        return "NetworkDriver" in done.stdout
+
+    def said(self):
+        with open(os.path.join(self.docker.folder, "driver.log"), errors="replace") as log:
+            return log.read()
+
+    def end(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        return self.process.wait(timeout=60)
+
+    def program(self, name):
+        return os.path.join(self.lab.programs(), name)
+
+    def attached(self):
+        done = self.site.run([self.program("sandbox-net"), "ls", "--json"], check=True)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def network(self, name, *options, **more):
+        """Makes one whose containers' logs have its name; returns CompletedProcess."""
+        words = [word for option in (f"log={self.logs}", f"name={name}", *options) for word in ("--opt", option)]
+        subnet = more.get("words", [f"--subnet={SUBNET}.0/24"])
+        return self.docker.client("network", "create", "--driver=netgate", *words, *subnet, name)
+
+    def records(self, name, kind=None):
+        """Of all containers of a network, or of one."""
+        found = [record for path in glob.glob(os.path.join(self.logs, f"{name}-*.jsonl")) for record in read_log(path)]
+        return [record for record in found if kind in (None, record["type"])]
+
+    def run(self, argv, network, options=(), debian=False):
+        image = self.images.debian() if debian else None
+        trust = [f"--volume={self.lab.ca_file}:{CA}:ro"] if debian else []
+        return self.docker.run(argv, image=image, network=network, options=[*trust, *options])
+
+    def links(self):
+        """Of the host: those that wait to be moved, or were left."""
+        done = self.site.run(["ip", "-o", "link"], check=True)
+        return [line for line in done.stdout.splitlines() if ": ng" in line]
+
+    def close(self):
+        if self.process and self.process.poll() is None:
+            self.end()
+
+
+@pytest.fixture(scope="module")
+def whole_driver(whole_lab, images):
+    driver = Driver(whole_lab, images, "docker-net")
+    with contextlib.closing(driver), driver.docker:
+        driver.start()
+        yield driver
+
+
+@pytest.fixture
+def driver(lab, whole_driver):
+    """Each test leaves no network behind, and no gate."""
+    yield whole_driver
+    names = whole_driver.docker.client("network", "ls", "--filter=driver=netgate", "--format={{.Name}}", check=True).stdout.split()
+    for name in names:
+        whole_driver.docker.client("network", "rm", name, check=True)
+    wait_for(lambda: whole_driver.attached() == [], "the end of all gates")
+    assert whole_driver.links() == []
+    assert whole_driver.docker.containers() == []
+    for path in glob.glob(os.path.join(whole_driver.logs, "*")):
+        os.unlink(path)
+
+
+def made(done):
+    assert done.returncode == 0, done
+    return done
+
+
+def interfaces(box):
+    return [line.split(":")[1].split("@")[0].strip() for line in box.exec(["ip", "-o", "link"]).stdout.splitlines()]
+
+
+def left_with_lo(box):
+    wait_for(lambda: interfaces(box) == ["lo"], "a container with lo only")
+    return True
+
+
+# What it is for
+
+def test_allowed_and_denied(lab, driver):
+    """By name, with docker's own name server in resolv.conf; and nothing else."""
+    made(driver.network("job42", "allow=ok.test, other.test:443"))
+    script = ("grep -q 127.0.0.11 /etc/resolv.conf && curl -sS https://ok.test/hello && curl -sS https://other.test/hello"
+              f"; curl -sS https://bad.test/; curl -sS --resolve bad.test:443:{v4('web')} https://bad.test/"
+              f"; curl -sS -m 60 http://{v4('web')}/; curl -sS http://other.test/; true")
+    with lab.capture(driver.site.host) as capture:
+        done = driver.run(["sh", "-c", script], "job42", debian=True)
+    assert done.stdout.startswith("hello from ok.test\nhello from other.test\n") and done.stdout.count("hello") == 2, done
+    assert set(lab.web.hellos) == {"ok.test", "other.test"}
+    assert {query.name for query in lab.dns.queries} == {"ok.test", "other.test"}
+    assert capture.packets
+    (start,), (end,) = driver.records("job42", "start"), driver.records("job42", "end")
+    assert start["attached"] == f"docker network job42 endpoint {start['sandbox'].rpartition('-')[2]}" and "netns" not in start
+    assert (end["ended"], end["allowed"], end["denied"] >= 2, end["lost"]) == ("detached", 2, True, 0), end
+    assert {record["reason"] for record in driver.records("job42", "decision") if record["verdict"] == "deny"} \
+        == {"not_allowed", "no_name", "port_not_allowed"}
+
+
+def test_which_process(driver):
+    made(driver.network("job42", "allow=ok.test"))
+    with driver.docker.start(["sleep", "1000"], network="job42") as box:
+        wait_for(driver.attached, "the end of the look at the container")
+        assert box.exec(["sh", "-c", f"wget -q -O - http://{v4('web')}/; wget -q -O - http://ok.test/hello"]).stdout == "hello from ok.test\n"
+        wait_for(lambda: driver.records("job42", "process"), "a record of a process")
+    assert any(record.get("exe", "").endswith("busybox") for record in driver.records("job42", "process"))
+
+
+def test_udp_and_icmp_are_on_record(lab, driver):
+    made(driver.network("job42", "allow=raw.test"))
+    script = ("import socket, subprocess; s = socket.socket(type=socket.SOCK_DGRAM)\n"
+              f"s.connect(('{v4('raw')}', 5000)); s.send(b'x')\n"
+              f"subprocess.run(['ping', '-c', '1', '-W', '1', '{v4('web')}'])\n")
+    with lab.capture(driver.site.host) as capture:
+        driver.run(["python3", "-c", script], "job42", debian=True)
+    assert capture.packets == []
+    reasons = {(record["reason"], record["dst"]) for record in driver.records("job42", "drop")}
+    assert ("udp", v4("raw")) in reasons and ("icmp", v4("web")) in reasons, reasons
+
+
+def test_containers_are_isolated(driver):
+    """Two of one network: an attempt to reach the other is refused at once, and on record."""
+    made(driver.network("job42", "allow=ok.test"))
+    serve = ["sh", "-c", "echo secret >/tmp/f; exec httpd -f -p 8000 -h /tmp"]
+    with driver.docker.start(serve, network="job42") as one, driver.docker.start(["sleep", "1000"], network="job42") as two:
+        address = driver.docker.client("inspect", "--format={{.NetworkSettings.Networks.job42.IPAddress}}", one.id, check=True).stdout.strip()
+        wait_for(lambda: one.exec(["wget", "-q", "-O", "-", f"http://{address}:8000/f"]).stdout == "secret\n", "the server")
+        assert "secret" not in two.exec(["wget", "-q", "-O", "-", f"http://{address}:8000/f"]).stdout
+        assert two.exec(["wget", "-q", "-O", "-", f"http://{SUBNET}.200:8000/f"]).returncode != 0
+        assert two.exec(["ping", "-c", "1", "-W", "1", address]).returncode != 0
+        assert len(driver.attached()) == 2
+        wait_for(lambda: driver.records("job42", "drop"), "a record of the ping")
+    denied = {record["dst"] for record in driver.records("job42", "decision") if record["verdict"] == "deny"}
+    assert {f"{address}:8000", f"{SUBNET}.200:8000"} <= denied, denied
+
+
+def test_options_of_one_container(driver):
+    """They take the place of the network's."""
+    made(driver.network("job42", "allow=ok.test"))
+    fetch = ["sh", "-c", "wget -q -O - http://ok.test/hello; wget -q -O - http://other.test/hello"]
+    assert driver.run(fetch, "job42").stdout == "hello from ok.test\n"
+    done = driver.run(fetch, "name=job42,driver-opt=allow=other.test,driver-opt=name=special")
+    assert done.stdout == "hello from other.test\n", done
+    assert driver.records("special", "start")
+
+
+def test_policy_and_limits(lab, driver):
+    policy = os.path.join(lab.workspace(), "policy.yaml")
+    with open(policy, "w") as out:
+        out.write("version: 1\nallow: [ok.test, other.test]\ndeny: [other.test]\n")
+    made(driver.network("job42", f"policy={policy}", "options=--max-names 1 --deny=bad.test"))
+    done = driver.run(["sh", "-c", "wget -q -O - http://ok.test/hello; wget -q -O - http://other.test/hello"], "job42")
+    assert done.stdout == "hello from ok.test\n", done
+    assert driver.records("job42", "start")[0]["limits"] == {"names": "1"}
+
+
+def test_ipv6_network(driver):
+    words = ["--ipv6", "--subnet=fd00:77::/64", "--gateway=fd00:77::1", "--subnet=172.30.0.0/24", "--gateway=172.30.0.254"]
+    made(driver.network("job42", "allow=ok.test", words=words))
+    done = driver.run(["sh", "-c", "ip -o addr; ip -6 route; wget -q -O - http://ok.test/hello"], "job42")
+    assert "fd00:77::2/64" in done.stdout and "172.30.0.1/24" in done.stdout and "default via fd00:77::1" in done.stdout, done
+    assert done.stdout.endswith("hello from ok.test\n") and "fe80" not in done.stdout
+
+
+def test_front_doors(driver):
+    made(driver.network("job42", "allow=ok.test"))
+    done = driver.run(["sh", "-c", f"curl -sS -x http://{SUBNET}.1:3128 https://ok.test/hello; curl -sS -x socks5h://{SUBNET}.1:1080 http://ok.test/hello"],
+                      "job42", debian=True)
+    assert done.stdout == "hello from ok.test\n" * 2, done
+
+
+# What is refused
+
+def test_network_that_is_refused(driver):
+    for words, says in ((["--opt=alow=ok.test"], "option \"alow\" is unknown"), (["--ipam-driver=null"], "no IPv4 subnet")):
+        done = driver.docker.client("network", "create", "--driver=netgate", *words, "job42")
+        assert done.returncode != 0 and says in done.stderr, done
+
+
+@pytest.mark.parametrize("network, options, says", [
+    (["allow=ok.test:notaport"], [], "notaport"),
+    (["policy=/nonexistent.yaml"], [], "/nonexistent.yaml"),
+    (["options=--no-such-option"], [], "no-such-option"),
+    (["accept-risk=all"], [], "accept-risk"),
+    (["name=a b"], [], "name: "),
+    (["allow=ok.test"], ["--publish=8000:80"], "ports can't be published"),
+    (["allow=ok.test"], ["--mac-address=02:00:00:00:00:09"], "MAC address"),
+], ids=str)
+def test_container_that_is_refused(driver, network, options, says):
+    """It does not start, and the reason is there."""
+    made(driver.network("job42", *network))
+    done = driver.run(["echo", "it runs"], "job42", options)
+    assert done.returncode != 0 and says in done.stderr and "it runs" not in done.stdout, done
+    assert driver.attached() == [] and driver.links() == []
+
+
+def test_network_of_the_gates_own_range(driver):
+    made(driver.network("job42", "allow=ok.test", words=["--subnet=198.18.0.0/24"]))
+    done = driver.run(["true"], "job42")
+    assert done.returncode != 0 and "choose another --subnet" in done.stderr, done
+
+
+def test_container_with_net_admin(driver):
+    """Seen as soon as its program has begun; what it could change is taken away."""
+    made(driver.network("job42", "allow=ok.test"))
+    with driver.docker.start(["sleep", "1000"], network="job42", options=["--cap-add=NET_ADMIN"]) as box:
+        assert left_with_lo(box)
+        assert "CAP_NET_ADMIN" in driver.said()
+    wait_for(lambda: driver.records("job42", "end"), "the end record")
+    assert driver.records("job42", "end")[0]["ended"] == "attach_failed"
+    made(driver.network("risky", "allow=ok.test", "accept-risk=net-admin", words=["--subnet=172.30.6.0/24"]))
+    with driver.docker.start(["sleep", "1000"], network="risky", options=["--cap-add=NET_ADMIN"]) as box:
+        wait_for(driver.attached, "the end of the look at the container")
+        assert box.exec(["wget", "-q", "-O", "-", "http://ok.test/hello"]).stdout == "hello from ok.test\n"
+    assert driver.records("risky", "start")[0]["accepted"] == ["net-admin"]
+
+
+def test_container_with_another_network(driver):
+    """A gate is no gate beside another way out."""
+    made(driver.network("job42", "allow=ok.test"))
+    client = driver.docker.client
+    ident = made(client("create", "--network=job42", driver.docker.add(driver.images.busybox()), "sleep", "1000")).stdout.strip()
+    try:
+        made(client("network", "connect", "bridge", ident))
+        made(client("start", ident))
+        wait_for(lambda: driver.records("job42", "end"), "the end of the gate")
+        assert driver.records("job42", "end")[0]["ended"] == "attach_failed"
+        assert "has another network" in driver.said()
+    finally:
+        client("rm", "--force", ident)
+
+
+def test_network_that_is_connected_later(driver):
+    """One with a gateway is none that docker can make; another one carries nothing."""
+    client = driver.docker.client
+    made(driver.network("job42", "allow=ok.test"))
+    made(client("network", "create", "--internal", "more"))
+    ping = ["ping", "-c", "1", "-W", "1"]
+    try:
+        with driver.docker.start(["sleep", "1000"], network="job42") as box, \
+             driver.docker.start(["sleep", "1000"], network="more") as one, \
+             driver.docker.start(["sleep", "1000"], network="more") as other:
+            address = made(client("inspect", "--format={{.NetworkSettings.Networks.more.IPAddress}}", one.id)).stdout.strip()
+            assert other.exec([*ping, address]).returncode == 0
+            wait_for(driver.attached, "the gate")
+            assert client("network", "connect", "bridge", box.id).returncode != 0
+            made(client("network", "connect", "more", box.id))
+            assert "eth1" in interfaces(box)
+            assert box.exec([*ping, address]).returncode != 0
+            assert box.exec(["wget", "-q", "-O", "-", "http://ok.test/hello"]).stdout == "hello from ok.test\n"
+    finally:
+        made(client("network", "rm", "more"))
+
+
+# How it ends
+
+def test_killed_netgate(driver):
+    made(driver.network("job42", "allow=ok.test"))
+    with driver.docker.start(["sleep", "1000"], network="job42") as box:
+        wait_for(driver.attached, "the gate")
+        os.kill(driver.attached()[0]["pid"], signal.SIGKILL)
+        assert left_with_lo(box)
+        assert box.exec(["wget", "-q", "-O", "-", "http://ok.test/"]).returncode != 0
+        assert box.exec(["nslookup", "ok.test"]).returncode != 0
+
+
+def test_stopped_and_started(driver):
+    made(driver.network("job42", "allow=ok.test"))
+    with driver.docker.start(["sleep", "1000"], network="job42") as box:
+        wait_for(driver.attached, "the gate")
+        made(driver.docker.client("stop", "--time=0", box.id))
+        wait_for(lambda: driver.attached() == [], "the end of the gate")
+        made(driver.docker.client("start", box.id))
+        assert box.exec(["wget", "-q", "-O", "-", "http://ok.test/hello"]).stdout == "hello from ok.test\n"
+    assert len(driver.records("job42", "start")) == 2
+
+
+def test_disconnected(driver):
+    made(driver.network("job42", "allow=ok.test"))
+    with driver.docker.start(["sleep", "1000"], network="job42") as box:
+        wait_for(driver.attached, "the gate")
+        made(driver.docker.client("network", "disconnect", "job42", box.id))
+        assert left_with_lo(box)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_driver_started_anew(driver, number):
+    """Gates go on without it, networks are known to the next one, and their containers' end is."""
+    made(driver.network("job42", "allow=ok.test"))
+    fetch = ["wget", "-q", "-O", "-", "http://ok.test/hello"]
+    with driver.docker.start(["sleep", "1000"], network="job42") as box:
+        wait_for(driver.attached, "the gate")
+        driver.end(number)
+        try:
+            assert box.exec(fetch).stdout == "hello from ok.test\n"
+            if number == signal.SIGKILL:
+                done = driver.run(["echo", "it runs"], "job42")  # dockerd tries for 15 s
+                assert done.returncode != 0 and "it runs" not in done.stdout, done
+        finally:
+            driver.start()
+        assert driver.run(fetch, "job42").stdout == "hello from ok.test\n"
+        assert box.exec(fetch).stdout == "hello from ok.test\n"
+    wait_for(lambda: driver.attached() == [], "the end of the gate")
+
+
+def test_one_driver_at_a_time(driver):
+    done = driver.site.run([driver.program("sandbox-net"), "docker-driver", "--state", os.path.join(driver.docker.folder, "state")])
+    assert done.returncode == 125 and "runs already" in done.stderr, done
+
+
+def test_malformed_requests(driver):
+    ask = lambda body, path="NetworkDriver.Join": driver.site.run(
+        ["curl", "-s", "--unix-socket", "/" + SOCKET, "-d", body, f"http://x/{path}"], check=True).stdout
+    assert "not a JSON object" in json.loads(ask("[1]"))["Err"]
+    assert "not a JSON object" in json.loads(ask("{"))["Err"]
+    assert "NetworkID" in json.loads(ask("{}"))["Err"]
+    assert "unknown" in json.loads(ask('{"NetworkID": "a", "EndpointID": "b", "SandboxKey": "/x"}'))["Err"]
+    assert "NetworkID" in json.loads(ask('{"NetworkID": "../a", "EndpointID": "b"}', "NetworkDriver.CreateEndpoint"))["Err"]
+    assert "no such method" in json.loads(ask("{}", "NetworkDriver.Nothing"))["Err"]
+    assert json.loads(ask('{"EndpointID": "b"}', "NetworkDriver.DeleteEndpoint")) == {}
+
+
+# Docker's own name server
+
+QUERY = """
+import re, socket, struct, sys
+name = sys.argv[1]
+query = struct.pack(">6H", 7, 0x100, 1, 0, 0, 0) + b"".join(bytes([len(p)]) + p.encode() for p in name.split(".")) + b"\\0\\0\\1\\0\\1"
+ports = {}
+for kind in ("udp", "tcp"):
+    for line in open(f"/proc/net/{kind}"):
+        found = re.match(r" *\\d+: 0B00007F:([0-9A-F]{4})", line)
+        if found:
+            ports[kind] = int(found[1], 16)
+print(sorted(ports))
+
+def ask(what, to):
+    sock = socket.socket(type=socket.SOCK_DGRAM)
+    sock.settimeout(1)
+    try:
+        sock.sendto(query, to)
+        print(what, sock.recv(4096)[3] & 15)
+    except OSError as error:
+        print(what, type(error).__name__)
+
+ask("usual", ("127.0.0.11", 53))
+ask("its port", ("127.0.0.11", ports["udp"]))
+try:
+    with socket.create_connection(("127.0.0.11", ports["tcp"]), 1) as sock:
+        sock.sendall(struct.pack(">H", len(query)) + query)
+        print("its TCP port", len(sock.recv(4096)))
+except OSError as error:
+    print("its TCP port", type(error).__name__)
+
+# Behind the back of every output hook.
+def checksum(data):
+    total = sum(struct.unpack(f">{len(data) // 2}H", data))
+    total = (total >> 16) + (total & 0xffff)
+    return ~(total + (total >> 16)) & 0xffff
+
+udp = struct.pack(">4H", 40000, ports["udp"], 8 + len(query), 0) + query
+head = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 1, 0, 64, 17, 0, bytes([127, 0, 0, 1]), bytes([127, 0, 0, 11]))
+head = head[:10] + struct.pack(">H", checksum(head)) + head[12:]
+packet = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+packet.bind(("lo", 0x800))
+packet.send(bytes(12) + b"\\x08\\0" + head + udp)
+print("done")
+"""
+
+
+@pytest.fixture(scope="module")
+def loopback(whole_lab, images):
+    """dockerd on a host whose own name server is on its loopback interface: there, docker's server asks from the host itself."""
+    driver = Driver(whole_lab, images, "docker-dns")
+    resolv = os.path.join(driver.docker.folder, "resolv.conf")
+    with open(resolv, "w") as out:
+        out.write("nameserver 127.0.0.1\n")
+    whole_lab.dns.listen(driver.site.host.net, "127.0.0.1")
+    driver.site.run(["mount", "--bind", resolv, "/etc/resolv.conf"], check=True)
+    with contextlib.closing(driver), driver.docker:
+        driver.start()
+        yield driver
+
+
+@pytest.mark.parametrize("options", [[], [f"--dns={SUBNET}.1"], ["--dns-search=bad.test"]], ids=str)
+def test_dockers_name_server_is_out_of_the_way(lab, loopback, options):
+    """Whichever way it is asked, no query leaves; names that are allowed resolve."""
+    client = loopback.docker.client
+    made(loopback.network("gated", "allow=ok.test"))
+    try:
+        done = loopback.run(["sh", "-c", 'curl -sS https://ok.test/hello; python3 -c "$0" leak.bad.test'] + [QUERY], "gated", options, debian=True)
+        assert done.stdout.splitlines() == ["hello from ok.test", "['tcp', 'udp']", "usual 3", "its port PermissionError",
+                                            "its TCP port ConnectionRefusedError", "done"], done
+        assert {query.name for query in lab.dns.queries} == {"ok.test"}
+        assert any(record.get("host", record.get("raw_name")) == "leak.bad.test" for record in loopback.records("gated", "decision"))
+    finally:
+        made(client("network", "rm", "gated"))
+
+
+def test_dockers_name_server_would_ask(lab, loopback):
+    """Without a gate it does, so "nothing was seen" means something above."""
+    client = loopback.docker.client
+    made(client("network", "create", "--internal", "plain"))
+    try:
+        done = loopback.run(["python3", "-c", QUERY, "leak.bad.test"], "plain", debian=True)
+        assert "usual 3" in done.stdout, done
+        assert {query.name for query in lab.dns.queries} == {"leak.bad.test"}
+        assert len(lab.dns.queries) >= 3
+    finally:
+        made(client("network", "rm", "plain"))
+
+
+def test_dockerd_started_anew(lab, images):
+    """With the driver: a network's options outlive both."""
+    driver = Driver(lab, images, "docker-again")
+    with contextlib.closing(driver), driver.docker:
+        driver.start()
+        made(driver.network("job42", "allow=ok.test"))
+        fetch = ["wget", "-q", "-O", "-", "http://ok.test/hello"]
+        assert driver.run(fetch, "job42").stdout == "hello from ok.test\n"
+        driver.docker.end()
+        driver.end()
+        driver.start()
+        driver.docker.begin()
+        assert driver.run(fetch, "job42").stdout == "hello from ok.test\n"
+        made(driver.docker.client("network", "rm", "job42"))
+        assert os.listdir(os.path.join(driver.docker.folder, "state")) == []

@@ -180,7 +180,7 @@ def test_options_of_one_container(driver):
     made(driver.network("job42", "allow=ok.test"))
     fetch = ["sh", "-c", "wget -q -O - http://ok.test/hello; wget -q -O - http://other.test/hello"]
     assert driver.run(fetch, "job42").stdout == "hello from ok.test\n"
-    done = driver.run(fetch, "name=job42,driver-opt=allow=other.test,driver-opt=name=special")
+    done = driver.run(fetch, "name=job42,driver-opt=allow=other.test bad.test,driver-opt=name=special")
     assert done.stdout == "hello from other.test\n", done
     assert driver.records("special", "start")
 

@@ -6,6 +6,7 @@ Two sandboxes of each kind are started. The first tries everything and is killed
 
 import contextlib
 import functools
+import glob
 import json
 import os
 import subprocess
@@ -98,12 +99,12 @@ class Networked:
     """A runtime's own containers in a network of netgate's; the parts of lab.runtimes.Gated that in_box() needs."""
 
     def __init__(self, lab, runtime):
-        self.lab, self.site, self.log = lab, runtime.site, os.path.join(lab.workspace(), "log.jsonl")
+        self.lab, self.site, self.logs = lab, runtime.site, lab.workspace()
         self.links = lambda: {line.split()[1] for line in self.site.host.net.run("ip", "-o", "link").splitlines()}
         self.before = self.links()
 
     def records(self, _box):
-        return read_log(self.log)
+        return [record for path in glob.glob(os.path.join(self.logs, "*.jsonl")) for record in read_log(path)]
 
     def processes(self):
         found = []
@@ -125,13 +126,34 @@ def podman_cni(lab, images):
         os.symlink(os.path.join(lab.programs(), "sandbox-net"), os.path.join(podman.plugins, "netgate"))
         with open(os.path.join(podman.networks, "gated.conflist"), "w") as out:
             json.dump({"cniVersion": "0.4.0", "name": "gated", "plugins": [{"type": "netgate", "allow": ["ok.test"],
-                                                                           "options": [f"--log={network.log}"]}]}, out)
+                                                                           "options": [f"--log={network.logs}/log.jsonl"]}]}, out)
 
         @contextlib.contextmanager
         def start():
             with podman.start(["sleep", "1000"], images.debian(), "gated", ["--dns=10.200.0.1", f"--volume={lab.ca_file}:{CA}:ro"]) as box:
                 yield in_box(network, box)
         yield start
+
+
+@contextlib.contextmanager
+def docker_network(lab, images):
+    with RUNTIMES["docker"](lab, images) as docker:
+        network = Networked(lab, docker)
+        driver = docker.site.start([os.path.join(lab.programs(), "sandbox-net"), "docker-driver", "--state", os.path.join(docker.folder, "state")])
+        socket = "/run/docker/plugins/netgate.sock"
+        wait_for(lambda: driver.poll() is not None or docker.site.run(["test", "-S", socket]).returncode == 0, "the driver's socket")
+        docker.client("network", "create", "--driver=netgate", "--subnet=172.30.5.0/24", "--ipv6", "--subnet=fd30:5::/64", "--opt=allow=ok.test",
+                      f"--opt=log={network.logs}", "--opt=name=gated", "gated", check=True)
+
+        @contextlib.contextmanager
+        def start():
+            with docker.start(["sleep", "1000"], images.debian(), "gated", [f"--volume={lab.ca_file}:{CA}:ro"]) as box:
+                yield in_box(network, box)
+        try:
+            yield start
+        finally:
+            driver.terminate()
+            driver.wait(timeout=60)
 
 
 @contextlib.contextmanager
@@ -142,6 +164,7 @@ def each(start, lab, images):
 KINDS = {
     "bare": functools.partial(each, bare),
     "bare, rootless": functools.partial(each, bare_rootless),
+    "docker network": docker_network,
     "docker runtime": functools.partial(gated, "docker"),
     "podman hook": functools.partial(gated, "podman"),
     "podman hook, rootless": functools.partial(gated, "rootless"),

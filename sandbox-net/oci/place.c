@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,22 +12,14 @@
 #include "base/attach.h"
 #include "base/err.h"
 #include "base/handoff.h"
+#include "base/userns.h"
 #include "sandbox-net/oci/request.h"
 
 static const char resolv_conf[] = "# the gate of netgate\nnameserver " GATE_ADDR4 "\n";
 
 bool place_is_host(void)
 {
-	unsigned inside = 1, outside = 1, count = 0;
-	FILE *f = fopen("/proc/self/uid_map", "re");
-	bool host;
-
-	if (!f)
-		return false;
-	host = fscanf(f, "%u %u %u", &inside, &outside, &count) == 3 && inside == 0 && outside == 0 &&
-	       count == UINT32_MAX;
-	fclose(f);
-	return host && geteuid() == 0;
+	return userns_is_initial() && geteuid() == 0;
 }
 
 int place_write_resolv_conf(const char *dir, char path[static PATH_MAX], struct err *err)

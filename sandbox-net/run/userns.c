@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/userns.h"
 
 static bool has_capabilities(void)
 {
@@ -36,24 +36,10 @@ static bool has_capabilities(void)
 	return all;
 }
 
-/* The initial user namespace maps every id to itself. In another one, mounts are locked and groups may be. */
-static bool is_initial(void)
-{
-	unsigned inside = 1, outside = 1, count = 0;
-	FILE *f = fopen("/proc/self/uid_map", "re");
-	bool initial;
-
-	if (!f)
-		return false;
-	initial = fscanf(f, "%u %u %u", &inside, &outside, &count) == 3 && inside == 0 && outside == 0 &&
-		  count == UINT32_MAX;
-	fclose(f);
-	return initial;
-}
-
+/* In another user namespace than the initial one, mounts are locked and groups may be. */
 bool userns_is_privileged(void)
 {
-	return has_capabilities() && is_initial();
+	return has_capabilities() && userns_is_initial();
 }
 
 static int write_file(const char *path, const char *text)

@@ -70,10 +70,11 @@ int prefix_parse(const char *text, size_t len, struct prefix *out)
 
 bool prefix_contains(const struct prefix *p, const struct addr *a)
 {
-	struct addr masked = *a;
+	size_t whole = p->len / 8;
 
-	addr_mask(&masked, p->len);
-	return addr_equal(&masked, &p->addr);
+	if (a->family != p->addr.family || memcmp(a->b, p->addr.b, whole) != 0)
+		return false;
+	return p->len % 8 == 0 || (a->b[whole] ^ p->addr.b[whole]) >> (8 - p->len % 8) == 0;
 }
 
 const char *prefix_format(const struct prefix *p, char buf[static PREFIX_STRLEN])

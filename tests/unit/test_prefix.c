@@ -129,6 +129,38 @@ static void contains(void **state)
 	}
 }
 
+static void flip(struct addr *a, size_t bit)
+{
+	a->b[bit / 8] = (uint8_t)(a->b[bit / 8] ^ 0x80 >> bit % 8);
+}
+
+/* Of each length: the first bit behind the prefix does not matter, and the last one in it does. */
+static void contains_to_the_bit(void **state)
+{
+	static const char *const addrs[] = { "165.90.195.60", "a55a:c33c:96:9669:ff00:ff:1234:8001" };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(addrs); i++) {
+		struct addr a = an_addr(addrs[i]);
+		size_t bits = addr_size(&a) * 8;
+		struct prefix p = { .addr = { .family = a.family } };
+
+		for (; p.len <= bits; p.len++) {
+			struct addr other = a;
+
+			if (p.len > 0 && a.b[(p.len - 1) / 8] & 0x80 >> (p.len - 1) % 8)
+				flip(&p.addr, p.len - 1u);
+			assert_true(prefix_contains(&p, &a));
+			if (p.len < bits)
+				flip(&other, p.len);
+			assert_true(prefix_contains(&p, &other));
+			if (p.len > 0)
+				flip(&other, p.len - 1u);
+			assert_int_equal(prefix_contains(&p, &other), p.len == 0);
+		}
+	}
+}
+
 struct seen {
 	uint32_t values[256];
 	size_t n;
@@ -288,6 +320,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parses),
 		cmocka_unit_test(contains),
+		cmocka_unit_test(contains_to_the_bit),
 		cmocka_unit_test(visits_longest_first),
 		cmocka_unit_test(same_prefix_stays),
 		cmocka_unit_test(every_length),

@@ -7,12 +7,22 @@
 
 #include <time.h>
 
-uint64_t clock_mono_us(void)
+static uint64_t read_us(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(clock, &ts);
 	return (uint64_t)ts.tv_sec * US_PER_S + (uint64_t)ts.tv_nsec / 1000u;
+}
+
+uint64_t clock_mono_us(void)
+{
+	return read_us(CLOCK_MONOTONIC);
+}
+
+uint64_t clock_tick_us(void)
+{
+	return read_us(CLOCK_MONOTONIC_COARSE);
 }
 
 /* `v` in exactly `width` digits, and one byte after them. */

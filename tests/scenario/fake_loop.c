@@ -87,6 +87,11 @@ uint64_t clock_mono_us(void)
 	return loop.now;
 }
 
+uint64_t clock_tick_us(void)
+{
+	return loop.turn_us;
+}
+
 const char *clock_wall(char buf[static CLOCK_WALL_STRLEN])
 {
 	uint64_t s = loop.now / US_PER_S;

@@ -26,7 +26,7 @@ uint64_t loop_now(void);
 
 /*
  * With `on`, each question for the time takes a microsecond, while the loop's own
- * clock stands still for a turn: as in life, a timer that is set late in a turn fires a little early.
+ * clock and clock_tick_us() stand still for a turn: as in life, a timer that is set late in a turn fires a little early.
  */
 void loop_tick(bool on);
 

@@ -6,6 +6,7 @@
  */
 #include "base/clock.h"
 
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -88,12 +89,25 @@ static void mono_counts_microseconds(void **state)
 	assert_true(before > 0 && after >= before && after - before < 60000000);
 }
 
+/* It is never ahead, so that a deadline by it is not late, and it goes on. */
+static void tick_follows_mono(void **state)
+{
+	uint64_t tick = clock_tick_us();
+	uint64_t mono = clock_mono_us();
+
+	(void)state;
+	assert_true(tick <= mono);
+	while (clock_tick_us() <= mono)
+		poll(NULL, 0, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(wall_is_rfc3339),
 		cmocka_unit_test(every_day),
 		cmocka_unit_test(mono_counts_microseconds),
+		cmocka_unit_test(tick_follows_mono),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

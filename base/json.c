@@ -149,6 +149,15 @@ void json_text(struct json *j, const char *key, const char *text)
 		json_bytes(j, key, text, strlen(text), SIZE_MAX);
 }
 
+void json_word(struct json *j, const char *key, const char *word)
+{
+	if (!word)
+		return;
+	json_key(j, key, '"');
+	json_put(j, word, strlen(word));
+	json_put(j, "\"", 1);
+}
+
 void json_u64(struct json *j, const char *key, uint64_t v)
 {
 	char digits[DIGITS_MAX];
@@ -168,7 +177,7 @@ void json_addr(struct json *j, const char *key, const struct addr *a)
 	char text[ADDR_STRLEN];
 
 	if (a->family != ADDR_NONE)
-		json_text(j, key, addr_format(a, text));
+		json_word(j, key, addr_format(a, text));
 }
 
 void json_endpoint(struct json *j, const char *key, const struct endpoint *e)
@@ -176,7 +185,7 @@ void json_endpoint(struct json *j, const char *key, const struct endpoint *e)
 	char text[ENDPOINT_STRLEN];
 
 	if (e->addr.family != ADDR_NONE)
-		json_text(j, key, endpoint_format(e, text));
+		json_word(j, key, endpoint_format(e, text));
 }
 
 size_t json_end(struct json *j)

@@ -30,6 +30,9 @@ void json_bytes(struct json *j, const char *key, const void *p, size_t len, size
 /* A string member from NUL-terminated text, whole. A NULL text writes nothing. */
 void json_text(struct json *j, const char *key, const char *text);
 
+/* The same where no byte needs escaping: words of this program's own, and what it formats itself. Never for input. */
+void json_word(struct json *j, const char *key, const char *word);
+
 /*
  * An array of NUL-terminated texts up to a NULL pointer. At most `max` bytes of
  * input are shown in all, and `max_items` texts: the text that goes over is cut

@@ -90,11 +90,11 @@ static void begin_line(const struct audit *a, struct json *j, const char *type)
 
 	json_u64(j, "v", 1);
 	json_u64(j, "seq", a->seq + 1);
-	json_text(j, "time", clock_wall(time));
+	json_word(j, "time", clock_wall(time));
 	json_bytes(j, "job", a->job, strlen(a->job), RECORD_JOB_MAX);
 	if (a->sandbox)
 		json_bytes(j, "sandbox", a->sandbox, strlen(a->sandbox), RECORD_JOB_MAX);
-	json_text(j, "type", type);
+	json_word(j, "type", type);
 }
 
 /* Ends the line and appends it; seq and the chain move on only if it is in the file. */
@@ -143,9 +143,9 @@ static int write_log_event(struct audit *a, struct record *r, enum log_event eve
 
 	json_begin(&r->json, r->mem, sizeof(r->mem));
 	begin_line(a, &r->json, "log");
-	json_text(&r->json, "event", words[event]);
+	json_word(&r->json, "event", words[event]);
 	chain_hex(a->head, head);
-	json_text(&r->json, "head", head);
+	json_word(&r->json, "head", head);
 	return write_line(a, &r->json);
 }
 

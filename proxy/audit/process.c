@@ -66,7 +66,7 @@ int audit_process(struct audit *a, const struct audit_process *p)
 		json_u64(&r.json, "conn", p->conn);
 	json_endpoint(&r.json, "src", &p->src);
 	if (p->unknown != AUDIT_UNKNOWN_NOT) {
-		json_text(&r.json, "unknown", unknown_word(p->unknown));
+		json_word(&r.json, "unknown", unknown_word(p->unknown));
 		if (p->count)
 			json_u64(&r.json, "count", p->count);
 		return record_write(a, &r);

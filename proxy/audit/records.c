@@ -64,7 +64,7 @@ static void put_holders(struct json *j, const enum resource_holder holder[static
 	static const char *const words[HOLDER_COUNT] = { NULL, "cgroup2", "cgroup1", "rlimit" };
 
 	for (int i = 0; i < RESOURCE_COUNT; i++)
-		json_text(j, keys[i], words[holder[i]]);
+		json_word(j, keys[i], words[holder[i]]);
 }
 
 /* Those that there are, as a policy has them. */
@@ -96,8 +96,8 @@ static void begin_start(struct audit *a, struct record *r)
 	put_word(&r->json, "kernel", a->uts.release);
 	json_u64(&r->json, "pid", (uint64_t)getpid());
 	json_u64(&r->json, "uid", a->uid);
-	json_text(&r->json, "mode", policy_is_audit(a->policy) ? "audit" : "enforce");
-	json_text(&r->json, "policy", policy_digest(a->policy, digest));
+	json_word(&r->json, "mode", policy_is_audit(a->policy) ? "audit" : "enforce");
+	json_word(&r->json, "policy", policy_digest(a->policy, digest));
 	json_u64(&r->json, "rules", policy_size(a->policy));
 	put_limits(&r->json, a->limits);
 }
@@ -162,7 +162,7 @@ static void put_names(struct json *j, const struct audit_decision *d)
 		json_u64(j, "port", d->request->port);
 	if (!host)
 		return;
-	json_text(j, "name_from", name_from_word(from));
+	json_word(j, "name_from", name_from_word(from));
 	for (int i = 0; i < NAME_FROM_COUNT; i++) {
 		const struct name *name = d->request->names[i];
 
@@ -190,10 +190,10 @@ static void put_verdict(struct json *j, const struct policy *policy, const struc
 {
 	char label[POLICY_RULE_LABEL_MAX];
 
-	json_text(j, "verdict", verdict->allow ? "allow" : "deny");
-	json_text(j, "reason", reason_word(verdict->reason));
+	json_word(j, "verdict", verdict->allow ? "allow" : "deny");
+	json_word(j, "reason", reason_word(verdict->reason));
 	if (verdict->would != REASON_NONE)
-		json_text(j, "would", reason_word(verdict->would));
+		json_word(j, "would", reason_word(verdict->would));
 	if (verdict->rule)
 		json_text(j, "rule", policy_rule_label(policy, verdict->rule, label));
 }
@@ -217,8 +217,8 @@ int record_decision(struct audit *a, const struct audit_decision *d, uint64_t co
 	record_begin(a, &r, "decision");
 	if (d->conn)
 		json_u64(&r.json, "conn", d->conn);
-	json_text(&r.json, "door", door_word(d->door));
-	json_text(&r.json, "proto", proto_word(d->request->proto));
+	json_word(&r.json, "door", door_word(d->door));
+	json_word(&r.json, "proto", proto_word(d->request->proto));
 	json_endpoint(&r.json, "src", &d->src);
 	json_endpoint(&r.json, "dst", &d->dst);
 	put_names(&r.json, d);
@@ -268,7 +268,7 @@ int audit_dial(struct audit *a, uint64_t conn, const struct name *host, const st
 	if (host)
 		json_text(&r.json, "host", host->s);
 	json_endpoint(&r.json, "addr", peer);
-	json_text(&r.json, "outcome", reason_word(reason));
+	json_word(&r.json, "outcome", reason_word(reason));
 	put_detail(&r.json, detail);
 	ret = record_write(a, &r);
 	summary_dial(a, conn, host, peer, reason, detail);
@@ -289,7 +289,7 @@ int audit_close(struct audit *a, const struct audit_close *c)
 	json_u64(&r.json, "up", c->up);
 	json_u64(&r.json, "down", c->down);
 	json_u64(&r.json, "ms", c->ms);
-	json_text(&r.json, "end", close_end_word(c->end));
+	json_word(&r.json, "end", close_end_word(c->end));
 	ret = record_write(a, &r);
 	a->totals.connections++;
 	a->totals.up += c->up;
@@ -311,7 +311,7 @@ int audit_drop(struct audit *a, const struct audit_drop *d)
 		json_u64(&r.json, "port", d->port);
 	if (d->quic_name)
 		json_text(&r.json, "quic_name", d->quic_name->s);
-	json_text(&r.json, "reason", reason_word(d->reason));
+	json_word(&r.json, "reason", reason_word(d->reason));
 	json_u64(&r.json, "count", d->count);
 	json_u64(&r.json, "bytes", d->bytes);
 	ret = record_write(a, &r);
@@ -369,6 +369,6 @@ int audit_end(struct audit *a, const struct audit_end *e)
 	json_u64(&r.json, "accepts", e->accepts);
 	json_u64(&r.json, "lost", a->lost_ever);
 	chain_hex(a->head, head);
-	json_text(&r.json, "head", head);
+	json_word(&r.json, "head", head);
 	return record_write(a, &r);
 }

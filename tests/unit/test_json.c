@@ -46,13 +46,16 @@ static void members(void **state)
 	json_text(&j, "type", "decision");
 	json_text(&j, "empty", "");
 	json_text(&j, "absent", NULL);
+	json_word(&j, "word", "allow");
+	json_word(&j, "absent", NULL);
 	json_bool(&j, "yes", true);
 	json_bool(&j, "no", false);
 	json_addr(&j, "addr", &e.addr);
 	json_endpoint(&j, "dst", &e);
 	json_addr(&j, "absent", &none.addr);
 	json_endpoint(&j, "absent", &none);
-	assert_line(&j, "{\"v\":0,\"n\":18446744073709551615,\"type\":\"decision\",\"empty\":\"\",\"yes\":true,"
+	assert_line(&j, "{\"v\":0,\"n\":18446744073709551615,\"type\":\"decision\",\"empty\":\"\",\"word\":\"allow\","
+			"\"yes\":true,"
 			"\"no\":false,\"addr\":\"192.0.2.1\",\"dst\":\"192.0.2.1:443\"}\n");
 }
 

@@ -31,15 +31,21 @@ CFLAGS ?= -O2 -g
 CFLAGS_ALL := $(WARN) $(HARDEN) $(CFLAGS)
 LDFLAGS_ALL := -pie -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack -Wl,--as-needed $(LDFLAGS)
 
-NETGATE_LIBS := -levent_core -lssl -lcrypto -lyaml -lcares -lseccomp -lcap -lpsl -lidn2 -lmnl -ljansson
-SANDBOX_LIBS := -lmnl -lnftables -lseccomp -lcap -ljansson -levent_core -levent_extra
-TEST_LIBS    := -lcmocka $(NETGATE_LIBS) $(SANDBOX_LIBS)
+NETGATE_LIBS := -levent_core -lssl -lcrypto -lyaml -lcares -lcap -lpsl -lidn2 -lmnl -ljansson
+SANDBOX_LIBS := -lmnl -lnftables -lcap -ljansson -levent_core -levent_extra
+# Of what makes sources (GEN_SRC), and of tests that look at what came of it.
+GEN_LIBS     := -lseccomp
+TEST_LIBS    := -lcmocka $(NETGATE_LIBS) $(SANDBOX_LIBS) $(GEN_LIBS)
 
-BASE_SRC    := $(wildcard base/*.c base/*/*.c)
+# NAME.gen.c is a part of building: of a program that makes NAME.c, which is a source as any other.
+GEN_SRC     := $(wildcard base/*/*.gen.c proxy/*/*.gen.c sandbox-net/*/*.gen.c)
+NETGATE_MADE := proxy/process/finder_filter.c proxy/process/isolation_filter.c
+SANDBOX_MADE := sandbox-net/run/seccomp_filter.c
+BASE_SRC    := $(filter-out $(GEN_SRC),$(wildcard base/*.c base/*/*.c))
 # A kernel program is compiled by clang for the kernel's machine, and is part of netgate as it is.
 BPF_SRC     := $(wildcard proxy/*/*.bpf.c)
-NETGATE_SRC := $(BASE_SRC) $(wildcard rules/*.c) $(filter-out $(BPF_SRC),$(wildcard proxy/*/*.c))
-SANDBOX_SRC := $(BASE_SRC) $(wildcard sandbox-net/*.c sandbox-net/*/*.c)
+NETGATE_SRC := $(BASE_SRC) $(wildcard rules/*.c) $(filter-out $(BPF_SRC) $(GEN_SRC),$(wildcard proxy/*/*.c)) $(NETGATE_MADE)
+SANDBOX_SRC := $(BASE_SRC) $(filter-out $(GEN_SRC),$(wildcard sandbox-net/*.c sandbox-net/*/*.c)) $(SANDBOX_MADE)
 UNIT_SRC    := $(wildcard tests/unit/test_*.c)
 FUZZ_SRC    := $(wildcard tests/fuzz/fuzz_*.c)
 
@@ -93,10 +99,32 @@ $(BUILD)/obj/%_object.o: $(BUILD)/bpf/%.bpf.o
 
 .SECONDARY: $(BPF_SRC:%.c=$(BUILD)/bpf/%.o)
 
+# NAME.gen.c with main(): the program, the source that it makes, and that source's object.
+define gen_rule
+$(BUILD)/gen/$(1:.c=.gen): $(call objects,obj,$(1:.c=.gen.c) $(call links,$(1:.c=.gen.c)))
+	@mkdir -p $$(@D)
+	@echo "  LD(gen) $$@"
+	$$(Q)$$(CC) $$(CFLAGS_ALL) $$(LDFLAGS_ALL) -o $$@ $$^ $(GEN_LIBS)
+$(BUILD)/gen/$(1): $(BUILD)/gen/$(1:.c=.gen)
+	@echo "  GEN     $$@"
+	$$(Q)$$< >$$@.new && mv $$@.new $$@
+endef
+$(foreach s,$(NETGATE_MADE) $(SANDBOX_MADE),$(eval $(call gen_rule,$(s))))
+
+$(BUILD)/obj/%.o: $(BUILD)/gen/%.c
+	@mkdir -p $(@D)
+	@echo "  CC      $<"
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+
 # The same sources under AddressSanitizer and UndefinedBehaviorSanitizer, for unit tests.
 SAN := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 $(BUILD)/san/%.o: %.c | $(BUILD)/headers
+	@mkdir -p $(@D)
+	@echo "  CC(san) $<"
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(WARN) $(SAN) -MMD -MP -c -o $@ $<
+
+$(BUILD)/san/%.o: $(BUILD)/gen/%.c
 	@mkdir -p $(@D)
 	@echo "  CC(san) $<"
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(WARN) $(SAN) -MMD -MP -c -o $@ $<
@@ -204,7 +232,7 @@ cov: $(COV_BINS) ## branches of rules/ and proxy/wire/ that the tests reach; fai
 
 # Every source with each compiler, and no warning from either. Links nothing.
 .PHONY: objects
-objects: $(call objects,obj,$(sort $(NETGATE_SRC) $(SANDBOX_SRC) $(wildcard tests/unit/*.c tests/scenario/*.c) $(FUZZ_SRC)))
+objects: $(call objects,obj,$(sort $(NETGATE_SRC) $(SANDBOX_SRC) $(GEN_SRC) $(wildcard tests/unit/*.c tests/scenario/*.c) $(FUZZ_SRC)))
 
 .PHONY: warnings
 warnings: ## compile everything with gcc and with clang, warnings being errors

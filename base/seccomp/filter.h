@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A seccomp filter that is known to be what its rules say.
+ * A seccomp filter that is known to be what its rules say, made when netgate is built: no start waits for libseccomp, or links it.
  *
  * libseccomp (2.5.4) may report success for a program that lacks rules when an allocation failed on the way. So the
  * program is not loaded by it but taken from it, and run, as the kernel would, on calls that each rule is about: the rules
@@ -43,10 +43,10 @@ int filter_rule(struct filter *f, uint32_t action, int call, unsigned n, const s
 int filter_make(struct sock_fprog *prog, uint32_t otherwise, uint32_t bad_arch, bool companion, filter_rules *rules,
 		const void *arg);
 
-/* Applies it to the calling thread for good; no_new_privs must be set. Returns 0 or -errno. */
-int filter_apply(const struct sock_fprog *prog);
-
 /* The action of a filter for a call, as the kernel runs it; -1 for a program that it would not take. */
 int64_t filter_run(const struct sock_fprog *prog, const struct seccomp_data *call);
+
+/* Prints a C source that defines `const struct sock_fprog NAME[n]`. */
+void filter_print(const char *name, const struct sock_fprog *programs, size_t n);
 
 #endif

@@ -5,12 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/netlink.h>
 #include <linux/nsfs.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
-#include <seccomp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -24,7 +22,8 @@
 #include <unistd.h>
 
 #include "base/fds.h"
-#include "base/seccomp/filter.h"
+#include "base/seccomp/apply.h"
+#include "proxy/process/finder_filter.h"
 #include "proxy/process/sockdiag.h"
 #include "proxy/process/trace.h"
 
@@ -174,53 +173,6 @@ static bool give_up(bool privileged, int capabilities)
 	       prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 && setrlimit(RLIMIT_CORE, &no_core) == 0;
 }
 
-/* The one socket of another network namespace, the way there and back, and what tells that it is the right one. */
-static int allow_visits(struct filter *f)
-{
-	const struct scmp_arg_cmp net = SCMP_A1(SCMP_CMP_EQ, CLONE_NEWNET, 0);
-	const struct scmp_arg_cmp diag[] = { SCMP_A0(SCMP_CMP_EQ, AF_NETLINK, 0),
-					     SCMP_A2(SCMP_CMP_EQ, NETLINK_SOCK_DIAG, 0) };
-	const struct scmp_arg_cmp no_path = SCMP_A3(SCMP_CMP_EQ, AT_EMPTY_PATH, 0);
-	int r = filter_rule(f, SCMP_ACT_ALLOW, SCMP_SYS(setns), 1, &net);
-
-	if (r == 0)
-		r = filter_rule(f, SCMP_ACT_ALLOW, SCMP_SYS(socket), 2, diag);
-	if (r == 0)
-		r = filter_rule(f, SCMP_ACT_ALLOW, SCMP_SYS(fstat), 0, NULL);
-	if (r == 0)
-		r = filter_rule(f, SCMP_ACT_ALLOW, SCMP_SYS(newfstatat), 1, &no_path);
-	return r;
-}
-
-static int rules(struct filter *f, const void *arg)
-{
-	static const int calls[] = { SCMP_SYS(read),	    SCMP_SYS(readlinkat), SCMP_SYS(getdents64),
-				     SCMP_SYS(close),	    SCMP_SYS(sendto),	  SCMP_SYS(sendmsg),
-				     SCMP_SYS(recvfrom),    SCMP_SYS(recvmsg),	  SCMP_SYS(exit_group),
-				     SCMP_SYS(rt_sigreturn) };
-	/* For reading, and nothing that makes or cuts a file. */
-	const struct scmp_arg_cmp reading =
-		SCMP_A2(SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY), O_RDONLY);
-	const bool *attached = arg;
-	int r = 0;
-
-	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls) && r == 0; i++)
-		r = filter_rule(f, SCMP_ACT_ALLOW, calls[i], 0, NULL);
-	if (r == 0)
-		r = filter_rule(f, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1, &reading);
-	return r == 0 && *attached ? allow_visits(f) : r;
-}
-
-static bool filter_calls(bool attached)
-{
-	struct sock_fprog prog;
-	bool ok = filter_make(&prog, SCMP_ACT_KILL_PROCESS, SCMP_ACT_KILL_PROCESS, false, rules, &attached) == 0 &&
-		  filter_apply(&prog) == 0;
-
-	free(prog.filter);
-	return ok;
-}
-
 /* ---- look-ups ---- */
 
 int finder_request_ok(const struct finder_request *r)
@@ -336,7 +288,7 @@ _Noreturn void finder_run(int fd, const struct finder_sandbox *s, pid_t parent)
 	f.proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (f.proc_fd < 0 || !(s->place ? settle_beside(&f, s->place, &privileged) : enter(&f, s, &privileged)) ||
 	    !die_with(parent) || !give_up(privileged, s->place ? KEPT_ATTACHED : KEPT) || !die_with(parent) ||
-	    !filter_calls(f.attached))
+	    seccomp_apply(&finder_filters[f.attached]))
 		_exit(1);
 	serve(&f);
 	_exit(0);

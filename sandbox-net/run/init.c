@@ -31,13 +31,13 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/seccomp/filter.h"
+#include "base/seccomp/apply.h"
 #include "sandbox-net/caller/options.h"
 #include "sandbox-net/caller/user.h"
 #include "sandbox-net/resources/resources.h"
 #include "sandbox-net/run/channel.h"
 #include "sandbox-net/run/exec.h"
-#include "sandbox-net/run/seccomp.h"
+#include "sandbox-net/run/seccomp_filter.h"
 #include "sandbox-net/seal/seal_etc.h"
 
 /* Root's own groups would let an overlay show what is not the world's; they come back when the tree stands. */
@@ -104,13 +104,8 @@ static int give_up(struct err *err)
 
 static int filter_calls(bool refuse_unix, struct err *err)
 {
-	struct sock_fprog prog;
-	int rc;
+	int rc = seccomp_apply(&seccomp_filters[refuse_unix]);
 
-	if (seccomp_compile(refuse_unix, &prog, err))
-		return -1;
-	rc = filter_apply(&prog);
-	free(prog.filter);
 	return rc ? err_set_errno(err, -rc, "cannot apply the seccomp filter") : 0;
 }
 

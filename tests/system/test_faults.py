@@ -70,7 +70,7 @@ def test_memory_while_a_policy_is_loaded(lab, fail):
 
 
 # Where in the processes' lives: a few of each; the numbers are prime, so that they wander over the code as it changes.
-@pytest.mark.parametrize("program,child,numbers", [("netgate", False, range(1, 100, 6)), ("netgate", True, range(1031, 1400, 17)),
+@pytest.mark.parametrize("program,child,numbers", [("netgate", False, range(1, 100, 6)), ("netgate", True, range(1, 200, 8)),
                                                    ("sandbox-net", False, range(1, 100, 6))], ids=["monitor", "proxy", "launcher"])
 def test_memory_of_a_job(lab, fail, program, child, numbers):
     """A job with one allocation less, at many places: no crash while it serves, and what was let through is on record."""
@@ -88,54 +88,6 @@ def test_memory_of_a_job(lab, fail, program, child, numbers):
         seqs = [record["seq"] for record in result.records]
         assert seqs == list(range(1, len(seqs) + 1)), (n, result)
     assert failed > 2, "allocations were seen to fail"
-
-
-FILTER = """
-#include <stdio.h>
-#include "base/err.h"
-#include "sandbox-net/run/seccomp.h"
-
-int main(void)
-{
-	struct sock_fprog prog;
-	struct err err = { "" };
-
-	if (seccomp_compile(1, &prog, &err) < 0) {
-		fprintf(stderr, "%s\\n", err.text);
-		return 1;
-	}
-	fwrite(prog.filter, sizeof(*prog.filter), prog.len, stdout);
-	return 0;
-}
-"""
-HANGS_S = 20  # libseccomp may go in circles, which lets nothing through either
-
-
-def test_memory_for_the_commands_filter(lab, fail):
-    """libseccomp may report success for a program that lacks refusals: the filter is the right one, or none is applied."""
-    top = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    program = os.path.join(lab.workspace(), "filter")
-    sources = [f"{top}/{name}.c" for name in ("sandbox-net/run/seccomp", "base/seccomp/filter", "base/err")]
-    subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-D_GNU_SOURCE", f"-I{top}", "-O1", "-o", program, *sources, "-x", "c", "-", "-lseccomp"],
-                   input=FILTER, text=True, check=True)
-
-    def make(n):
-        return subprocess.run([program], capture_output=True, timeout=HANGS_S, env=lab.environment() | fail(n, "filter"))
-
-    good = make(0)
-    assert good.returncode == 0 and len(good.stdout) > 1000, good
-    failed = 0
-    for n in range(1, 20000, 97):
-        try:
-            done = make(n)
-        except subprocess.TimeoutExpired:
-            continue
-        if b"on purpose" not in done.stderr:
-            break
-        failed += 1
-        # A crash in there is the end of what would have become the command.
-        assert done.returncode != 0 or done.stdout == good.stdout, (n, done)
-    assert failed > 10, "allocations were seen to fail"
 
 
 def cpu_ticks(pid):

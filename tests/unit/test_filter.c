@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tests of filters that are known to be what was asked for. Those of netgate are tested where they are used, and what comes of
- * them without memory in tests/system/test_faults.py.
- * links: base/seccomp/filter.c
+ * Tests of filters that are known to be what was asked for. Those of netgate are tested where they are used.
+ * links: base/seccomp/filter.gen.c
  */
 #include <errno.h>
 #include <linux/audit.h>

@@ -2,7 +2,7 @@
 /*
  * What the proxy can still do once it has isolated itself, tried from inside: each attempt in a process of its own that has
  * gone through both stages. What isn't allowed must end the process (SIGSYS), or be refused where the header says so.
- * links: proxy/process/isolation.c base/err.c base/seccomp/filter.c
+ * links: proxy/process/isolation.c base/err.c base/seccomp/apply.c proxy/process/isolation_filter.c
  */
 #include "proxy/process/isolation.h"
 

@@ -7,13 +7,15 @@
  * Arguments that the kernel reads as 32 bits are compared as such (the upper
  * half would otherwise hide them), and families and protocols by ranges that
  * take in any upper half.
+ *
+ * links: base/seccomp/filter.gen.c
  */
-#include "sandbox-net/run/seccomp.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -21,7 +23,6 @@
 
 #include <linux/netlink.h>
 
-#include "base/err.h"
 #include "base/seccomp/filter.h"
 
 #define LOW_32 0xffffffffu
@@ -247,9 +248,19 @@ static int rules(struct filter *f, const void *arg)
 	return rc ? rc : keep_core_limit(f);
 }
 
-int seccomp_compile(bool refuse_unix, struct sock_fprog *prog, struct err *err)
+int main(void)
 {
-	int rc = filter_make(prog, SCMP_ACT_ALLOW, SCMP_ACT_ERRNO(ENOSYS), true, rules, &refuse_unix);
+	struct sock_fprog programs[2];
 
-	return rc ? err_set_errno(err, -rc, "cannot compile the seccomp filter") : 0;
+	for (int refuse_unix = 0; refuse_unix < 2; refuse_unix++) {
+		const bool arg = refuse_unix;
+		int rc = filter_make(&programs[refuse_unix], SCMP_ACT_ALLOW, SCMP_ACT_ERRNO(ENOSYS), true, rules, &arg);
+
+		if (rc) {
+			fprintf(stderr, "the command's filter: %s\n", strerror(-rc));
+			return 1;
+		}
+	}
+	filter_print("seccomp_filters", programs, 2);
+	return fflush(stdout) ? 1 : 0;
 }

@@ -4,10 +4,10 @@
 
 #include <errno.h>
 #include <linux/seccomp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 /* ---- running it ---- */
@@ -218,7 +218,23 @@ int filter_make(struct sock_fprog *prog, uint32_t otherwise, uint32_t bad_arch, 
 	return rc;
 }
 
-int filter_apply(const struct sock_fprog *prog)
+/* ---- as a source ---- */
+
+void filter_print(const char *name, const struct sock_fprog *programs, size_t n)
 {
-	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, prog) ? -errno : 0;
+	printf("/* Made when netgate was built. */\n#include <linux/filter.h>\n\n");
+	for (size_t i = 0; i < n; i++) {
+		printf("static const struct sock_filter code_%zu[] = {\n", i);
+		for (size_t k = 0; k < programs[i].len; k++) {
+			const struct sock_filter *f = &programs[i].filter[k];
+
+			printf("\t{ 0x%02x, %u, %u, 0x%08x },\n", f->code, f->jt, f->jf, f->k);
+		}
+		printf("};\n\n");
+	}
+	/* The kernel only reads it. */
+	printf("const struct sock_fprog %s[%zu] = {\n", name, n);
+	for (size_t i = 0; i < n; i++)
+		printf("\t{ %u, (struct sock_filter *)code_%zu },\n", programs[i].len, i);
+	printf("};\n");
 }

@@ -7,15 +7,12 @@
  * programs in the host), injecting input into the terminal, and core dumps to
  * a handler in the host. Refusals are errno values that programs know.
  */
-#ifndef SANDBOX_NET_SECCOMP_H
-#define SANDBOX_NET_SECCOMP_H
+#ifndef SANDBOX_NET_SECCOMP_FILTER_H
+#define SANDBOX_NET_SECCOMP_FILTER_H
 
 #include <linux/filter.h>
-#include <stdbool.h>
 
-struct err;
-
-/* Compiles the filter; `refuse_unix`: socket(AF_UNIX) too (socketpair stays). The caller frees prog->filter. Returns 0 or -1. */
-int seccomp_compile(bool refuse_unix, struct sock_fprog *prog, struct err *err);
+/* The filter; at 1, one that refuses socket(AF_UNIX) too (socketpair stays). Made by seccomp_filter.gen.c. */
+extern const struct sock_fprog seccomp_filters[2];
 
 #endif

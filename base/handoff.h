@@ -61,6 +61,8 @@ struct handoff_msg {
 #define GATE_MAC_BYTES	       2, 0, 0, 0, 0, 1
 #define GATE_SANDBOX_MAC_BYTES 2, 0, 0, 0, 0, 2
 #define GATE_SANDBOX_MAC       "02:00:00:00:00:02"
+/* The sandbox's end is told by its group (ip-link(8)) from whatever else may have its name or index later: links have none (0) as a rule. */
+#define GATE_SANDBOX_GROUP 0x6e67
 
 #define GATE_MTU   1500			      /* bytes; of every link between a sandbox and its gate */
 #define GATE_POOL4 "198.18.0.0/15"	      /* synthetic addresses of the gate's DNS (RFC 2544 range) */

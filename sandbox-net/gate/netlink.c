@@ -96,6 +96,7 @@ static void put_end(struct nlmsghdr *nlh, const struct netlink_end *end)
 {
 	mnl_attr_put_strz(nlh, IFLA_IFNAME, end->name);
 	mnl_attr_put(nlh, IFLA_ADDRESS, NETLINK_MAC, end->mac);
+	mnl_attr_put_u32(nlh, IFLA_GROUP, end->group);
 	/* One queue, whatever the number of processors: a queue costs memory, and a sandbox has one gate. */
 	mnl_attr_put_u32(nlh, IFLA_NUM_TX_QUEUES, 1);
 	mnl_attr_put_u32(nlh, IFLA_NUM_RX_QUEUES, 1);

@@ -31,6 +31,7 @@ struct netlink_request {
 struct netlink_end {
 	const char *name;
 	uint8_t mac[NETLINK_MAC];
+	uint32_t group;
 };
 
 /* Opens a socket of the present network namespace (NETLINK_ROUTE, …). */

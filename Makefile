@@ -32,15 +32,15 @@ CFLAGS_ALL := $(WARN) $(HARDEN) $(CFLAGS)
 LDFLAGS_ALL := -pie -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack -Wl,--as-needed $(LDFLAGS)
 
 NETGATE_LIBS := -levent_core -lssl -lcrypto -lyaml -lcares -lcap -lpsl -lidn2 -lmnl -ljansson
-SANDBOX_LIBS := -lmnl -lnftables -lcap -ljansson -levent_core -levent_extra
+SANDBOX_LIBS := -lmnl -lcap -ljansson -levent_core -levent_extra
 # Of what makes sources (GEN_SRC), and of tests that look at what came of it.
-GEN_LIBS     := -lseccomp
+GEN_LIBS     := -lnftables -lmnl -lseccomp
 TEST_LIBS    := -lcmocka $(NETGATE_LIBS) $(SANDBOX_LIBS) $(GEN_LIBS)
 
 # NAME.gen.c is a part of building: of a program that makes NAME.c, which is a source as any other.
 GEN_SRC     := $(wildcard base/*/*.gen.c proxy/*/*.gen.c sandbox-net/*/*.gen.c)
 NETGATE_MADE := proxy/process/finder_filter.c proxy/process/isolation_filter.c
-SANDBOX_MADE := sandbox-net/run/seccomp_filter.c
+SANDBOX_MADE := sandbox-net/gate/rules_batch.c sandbox-net/run/seccomp_filter.c
 BASE_SRC    := $(filter-out $(GEN_SRC),$(wildcard base/*.c base/*/*.c))
 # A kernel program is compiled by clang for the kernel's machine, and is part of netgate as it is.
 BPF_SRC     := $(wildcard proxy/*/*.bpf.c)

@@ -238,7 +238,7 @@ static int complete(void *arg, int *fds, struct err *err)
 	(void)fds;
 	if (stack_ends(&ends, &c->plan, err) || netns_enter(c->s_netns, err) ||
 	    stack_check(netlink_open(&nl, NETLINK_ROUTE), "netlink socket", err) || wait_ready(&nl, &f, err) ||
-	    (c->plan.alone && alone_load(f.name, err)) || complete_link(&nl, &f, &ends, &c->plan.layout, err))
+	    (c->plan.alone && alone_load(err)) || complete_link(&nl, &f, &ends, &c->plan.layout, err))
 		return -1;
 	memcpy(c->plan.link, f.name, sizeof(c->plan.link));
 	return 0;
@@ -247,10 +247,12 @@ static int complete(void *arg, int *fds, struct err *err)
 static int silence(void *arg, int *fds, struct err *err)
 {
 	const struct completion *c = arg;
+	struct rules_values values = { 0 };
 	int proc, rc = 0;
 
 	(void)fds;
-	if (netns_enter(c->s_netns, err) || rules_load(rules_resolver_text, &c->plan.layout, err))
+	rules_set_layout(&values, &c->plan.layout);
+	if (netns_enter(c->s_netns, err) || rules_load(RULES_RESOLVER, &values, err))
 		return -1;
 	/* What the rules send out for 127.0.0.1 comes back to it. */
 	proc = sysctl_open();

@@ -10,9 +10,9 @@
 struct err;
 
 /*
- * In S, the present network namespace: IP in and out over `lo` and `link` alone. They stay when the gate ends. Frames of packet sockets (CAP_NET_RAW)
- * are not held up. Only for a short-lived process, as rules_load(). Returns 0 or -1.
+ * In S, the present network namespace: IP in and out over `lo` and the gate's link alone (GATE_SANDBOX_GROUP), whether that is there yet or not,
+ * and no ARP. They stay when the gate ends. Frames of packet sockets (CAP_NET_RAW) are not held up. Returns 0 or -1.
  */
-int alone_load(const char *link, struct err *err);
+int alone_load(struct err *err);
 
 #endif

@@ -24,6 +24,7 @@
 struct gate_job {
 	struct stack_ends ends;
 	const struct gate_plan *plan;
+	struct rules_values values;
 	int s_netns;
 };
 
@@ -39,9 +40,8 @@ static int build_gate_side(struct netlink *nl, const struct gate_job *job, int *
 	    stack_check(netlink_add_catch_all(nl, lo, ADDR_V6), "catch-all IPv6 route", err) ||
 	    stack_check(netlink_add_veth(nl, &gate->link, &sandbox->link, job->s_netns), "veth pair", err) ||
 	    stack_check(netlink_find_link(nl, gate->link.name, gw), gate->link.name, err) ||
-	    stack_set_addresses(nl, *gw, gate, sandbox, err) ||
-	    rules_load(rules_frames_text, &job->plan->layout, err) ||
-	    (job->plan->tap && rules_load(rules_guest_text, &job->plan->layout, err)))
+	    stack_set_addresses(nl, *gw, gate, sandbox, err) || rules_load(RULES_FRAMES, &job->values, err) ||
+	    (job->plan->tap && rules_load(RULES_GUEST, &job->values, err)))
 		return -1;
 	if (stack_check(netlink_set_up(nl, *gw), "gw0 up", err) ||
 	    stack_check(netlink_add_host(nl, *gw, &sandbox->v4), "IPv4 route to the sandbox", err) ||
@@ -68,17 +68,19 @@ static int build(void *arg, int *fds, struct err *err)
 {
 	__attribute__((cleanup(netlink_close))) struct netlink nl = { .fd = -1 };
 	const struct gate_job *job = arg;
-	int gw;
+	int gw, proc;
 
-	if (netns_new(err) || rules_load(rules_text, &job->plan->layout, err) || sockets_open(fds, err))
+	if (netns_new(err) || rules_load(RULES_GATE, &job->values, err) || sockets_open(fds, err))
 		return -1;
-	rules_lift_icmp_limit();
+	proc = sysctl_open();
+	rules_lift_icmp_limit(proc);
+	sysctl_close(proc);
 	if (stack_check(netlink_open(&nl, NETLINK_ROUTE), "netlink socket", err) ||
 	    build_gate_side(&nl, job, &gw, err) || (job->plan->tap && sockets_open_guest(gw, &fds[HANDOFF_GUEST], err)))
 		return err_wrap(err, "gate");
 	if (netns_enter(job->s_netns, err))
 		return -1;
-	if ((job->plan->alone && alone_load(job->plan->link, err)) ||
+	if ((job->plan->alone && alone_load(err)) ||
 	    (job->plan->tap ? wire_build(job->plan->tap, err) : stack_build(&job->ends, err)))
 		return err_wrap(err, "sandbox");
 	allow_ping();
@@ -97,6 +99,7 @@ int gate_build(int s_netns, const struct gate_plan *plan, struct gate *gate, str
 
 	gate->n_fds = plan->tap ? HANDOFF_FDS : HANDOFF_GUEST;
 	gate->fds[HANDOFF_GUEST] = -1;
+	rules_set_layout(&job.values, &plan->layout);
 	if (stack_ends(&job.ends, plan, err) || netns_run(build, &job, gate->fds, gate->n_fds, err))
 		return err_wrap(err, "build the gate");
 	return 0;

@@ -64,22 +64,18 @@ static int wait_readable(int fd, uint64_t until_us)
 	}
 }
 
-int netlink_talk(struct netlink *nl, struct netlink_request *req, mnl_cb_t cb, void *arg)
+/* Reads until the acknowledgement, error or end of dump of what was sent under number `seq`; 0: any. */
+static int read_answer(struct netlink *nl, uint32_t seq, mnl_cb_t cb, void *arg)
 {
 	_Alignas(struct nlmsghdr) static uint8_t answer[NETLINK_ANSWER];
 	uint64_t until = clock_mono_us() + NETLINK_WAIT_MS * 1000;
 	int r;
 
-	req->nlh->nlmsg_seq = ++nl->seq;
-	if ((req->nlh->nlmsg_flags & NLM_F_DUMP) != NLM_F_DUMP)
-		req->nlh->nlmsg_flags |= NLM_F_ACK;
-	if (send(nl->fd, req->nlh, req->nlh->nlmsg_len, 0) < 0)
-		return -errno;
 	do {
 		ssize_t n = recv(nl->fd, answer, sizeof(answer), 0);
 
 		if (n >= 0) {
-			r = mnl_cb_run(answer, (size_t)n, nl->seq, 0, cb, arg);
+			r = mnl_cb_run(answer, (size_t)n, seq, 0, cb, arg);
 			if (r < 0)
 				r = -errno;
 		} else if (errno == EAGAIN) {
@@ -91,6 +87,26 @@ int netlink_talk(struct netlink *nl, struct netlink_request *req, mnl_cb_t cb, v
 	} while (r == MNL_CB_OK);
 	return r;
 }
+
+int netlink_talk(struct netlink *nl, struct netlink_request *req, mnl_cb_t cb, void *arg)
+{
+	req->nlh->nlmsg_seq = ++nl->seq;
+	if ((req->nlh->nlmsg_flags & NLM_F_DUMP) != NLM_F_DUMP)
+		req->nlh->nlmsg_flags |= NLM_F_ACK;
+	if (send(nl->fd, req->nlh, req->nlh->nlmsg_len, 0) < 0)
+		return -errno;
+	return read_answer(nl, nl->seq, cb, arg);
+}
+
+int netlink_send_batch(struct netlink *nl, const void *batch, size_t len)
+{
+	if (send(nl->fd, batch, len, 0) < 0)
+		return -errno;
+	return read_answer(nl, 0, NULL, NULL);
+}
+
+/* IFLA_GSO_IPV4_MAX_SIZE of Linux 6.3, which headers may not have yet; a kernel that does not know it overlooks it. */
+#define GSO_IPV4_MAX_SIZE 63
 
 static void put_end(struct nlmsghdr *nlh, const struct netlink_end *end)
 {

@@ -49,6 +49,12 @@ void *netlink_begin(struct netlink_request *req, uint16_t type, uint16_t flags, 
  */
 int netlink_talk(struct netlink *nl, struct netlink_request *req, mnl_cb_t cb, void *arg);
 
+/*
+ * Sends an nfnetlink batch of `len` bytes, whose messages are numbered 0 and of which only the last asks to be acknowledged.
+ * The first answer thus says how all of it went: an error, of any of them, comes before the acknowledgement.
+ */
+int netlink_send_batch(struct netlink *nl, const void *batch, size_t len);
+
 /* Makes a veth pair: `near` in the socket's namespace, `far` in that of descriptor `far_netns`; both down. */
 int netlink_add_veth(struct netlink *nl, const struct netlink_end *near, const struct netlink_end *far, int far_netns);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Work in another network namespace, by a child process that hands back
- * descriptors and an error text over a socketpair. It also keeps libnftables,
- * with its global state and its abort(), out of the launcher.
+ * descriptors and an error text over a socketpair.
  */
 #include "sandbox-net/gate/netns.h"
 

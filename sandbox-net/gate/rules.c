@@ -1,345 +1,80 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The rules of G. They are the second wall: G has no uplink, so even without
- * them nothing could leave. Their work is to hand every TCP connection and
- * every DNS datagram to the proxy, to refuse the rest in a way that programs
- * understand at once, and to put it on record.
- *
- *  - One chain sees everything that arrives, before reassembly, so fragments
- *    are judged as they are and none waits in G's memory. Only what comes from
- *    gw0 with the sandbox's own source address gets further.
- *  - Packets of TCP go to the catch-all listener, whatever their destination;
- *    the vmap lets only sensible flag combinations through. A segment that
- *    belongs to no connection is answered by the kernel with RST.
- *  - UDP to port 53 goes to the responder. Two kinds of ICMP error reach the
- *    kernel: "fragmentation needed" and "packet too big" about a TCP packet, or
- *    clients behind a smaller MTU would stall.
- *  - All else ends in a drop_* chain: it counts always; logs to NFLOG with the
- *    class as prefix, within a limit for each destination (a bounded set: full
- *    means no log) and one for all; refuses where the protocol has a way to;
- *    and drops. A flood thus costs little and the counts stay exact.
- *  - What a quiet sandbox's kernel sends by itself (ICMPv6 housekeeping, the
- *    error about a DNS answer that nobody waits for any more) is dropped without
- *    a trace while it stays rare.
- *  - Output is replies to the sandbox only. ARP is dropped both ways: the
- *    neighbours are permanent.
- *
- * The link-local range of IPv4 is not among the bogus destinations: cloud
- * metadata lives there, and the proxy denies it with a better answer.
- *
- * Protocols and ports are numbers, so that loading reads no /etc/protocols. Each log is sent at
- * once (queue-threshold 1): the limits keep it cheap, and nothing waits in the kernel when a job ends.
- */
+/* Loading the rules: the batch that was made when netgate was built, with this gate's values in it, in one message. */
 #include "sandbox-net/gate/rules.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <nftables/libnftables.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
-#include <sys/select.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+
+#include <linux/netlink.h>
 
 #include "base/err.h"
-#include "base/handoff.h"
-#include "sandbox-net/gate/gate.h"
+#include "base/layout.h"
+#include "sandbox-net/gate/netlink.h"
+#include "sandbox-net/gate/rules_batch.h"
 #include "sandbox-net/gate/sysctl.h"
 
-#define TEXT_(x) #x
-#define TEXT(x)	 TEXT_(x)
-
-/* clang-format off */
-#define COUNT(name) " counter name " GATE_NFT_COUNTER name
-
-#define LOG(name) \
-	" limit name log_rate log prefix \"" name "\" group " TEXT(GATE_NFLOG_GROUP) " snaplen 1600 queue-threshold 1\n"
-
-#define PER_KEY " limit rate 20/second burst 50 packets }"
-
-/* Counts and logs by address and port. Callers made sure that there is a port. */
-#define BY_PORT(name) \
-	COUNT(name) "\n" \
-	"  meta nfproto ipv4 update @ports4 { ip daddr . th dport" PER_KEY LOG(name) \
-	"  meta nfproto ipv6 update @ports6 { ip6 daddr . th dport" PER_KEY LOG(name)
-
-/* Counts and logs by address and protocol. */
-#define BY_PROTOCOL(name) \
-	COUNT(name) "\n" \
-	"  meta nfproto ipv4 update @protos4 { ip daddr . ip protocol" PER_KEY LOG(name) \
-	"  meta nfproto ipv6 update @protos6 { ip6 daddr . ip6 nexthdr" PER_KEY LOG(name)
-
-#define REFUSE(condition, how) "  " condition " limit name refusal_rate reject with " how "\n"
-#define SET(name, key)	       " set " name " { type " key "; size 1024; flags dynamic,timeout; timeout 10s; }\n"
-
-/* The embedded packet of an ICMP error starts 8 bytes in; offsets are in bits: its protocol and source port. */
-#define ICMP4_ABOUT_TCP " @th,136,8 6"
-#define ICMP6_ABOUT_TCP " @th,112,8 6"
-#define ICMP4_ABOUT_DNS " @th,136,8 17 @th,224,16 53"
-#define ICMP6_ABOUT_DNS " @th,112,8 17 @th,384,16 53"
-
-const char rules_text[] =
-	"table inet " GATE_NFT_TABLE " {\n"
-#define X(id, name) " counter " GATE_NFT_COUNTER name " { }\n"
-	GATE_COUNTERS
-#undef X
-	" limit log_rate { rate 2000/second burst 4000 packets }\n"
-	" limit refusal_rate { rate 1000/second burst 1000 packets }\n"
-	" limit mtu_rate { rate 100/second burst 200 packets }\n"
-	" limit quiet_rate { rate 10/second burst 100 packets }\n"
-	SET("ports4", "ipv4_addr . inet_service")
-	SET("ports6", "ipv6_addr . inet_service")
-	SET("protos4", "ipv4_addr . inet_proto")
-	SET("protos6", "ipv6_addr . inet_proto")
-
-	" chain drop_udp {\n" BY_PORT("udp")
-	REFUSE("", "icmpx port-unreachable")
-	"  drop\n }\n"
-
-	" chain drop_quic {\n" BY_PORT("quic")
-	REFUSE("", "icmpx port-unreachable")
-	"  drop\n }\n"
-
-	" chain drop_icmp {\n" BY_PROTOCOL("icmp")
-	REFUSE("icmp type echo-request", "icmp host-prohibited")
-	REFUSE("icmpv6 type echo-request", "icmpv6 admin-prohibited")
-	"  drop\n }\n"
-
-	" chain drop_ip_protocol {\n" BY_PROTOCOL("ip_protocol")
-	REFUSE("meta nfproto ipv4", "icmp prot-unreachable")
-	REFUSE("meta nfproto ipv6", "icmpv6 admin-prohibited")
-	"  drop\n }\n"
-
-	" chain drop_bogus {\n" BY_PROTOCOL("bogus_destination")
-	REFUSE("meta l4proto { 6, 17 }", "icmpx admin-prohibited")
-	"  drop\n }\n"
-
-	" chain drop_spoofed {\n" BY_PROTOCOL("spoofed")
-	"  drop\n }\n"
-
-	" chain drop_malformed {\n" BY_PROTOCOL("malformed")
-	"  drop\n }\n"
-
-	/* Multicast listener reports, and solicitations from the unspecified or the sandbox's own address. */
-	" chain housekeeping {\n"
-	"  ip6 daddr ff02::/16 icmpv6 type { 131, 132, 133, 135, 143 } limit name quiet_rate drop\n"
-	" }\n"
-	" chain foreign_source {\n"
-	"  ip6 saddr :: jump housekeeping\n"
-	"  goto drop_spoofed\n }\n"
-	" chain no_destination {\n"
-	"  jump housekeeping\n"
-	"  goto drop_bogus\n }\n"
-
-	" chain tcp_new {\n"
-	"  tcp sport 0 goto drop_malformed\n"
-	"  tcp dport 0 goto drop_malformed\n"
-	" " COUNT("syn") "\n"
-	"  goto tcp_catch\n }\n"
-	" chain tcp_catch {\n"
-	"  meta nfproto ipv4 meta l4proto 6 tproxy ip to :" TEXT(GATE_TCP_PORT) " accept\n"
-	"  meta nfproto ipv6 meta l4proto 6 tproxy ip6 to :" TEXT(GATE_TCP_PORT) " accept\n"
-	" }\n"
-	" chain from_tcp {\n"
-	"  tcp flags & (fin|syn|rst|ack) vmap { syn : goto tcp_new, ack : goto tcp_catch, fin|ack : goto tcp_catch,"
-	" rst : goto tcp_catch, rst|ack : goto tcp_catch }\n"
-	"  goto drop_malformed\n }\n"
-
-	" chain dns {\n"
-	" " COUNT("dns") "\n"
-	"  meta nfproto ipv4 meta l4proto 17 tproxy ip to :53 accept\n"
-	"  meta nfproto ipv6 meta l4proto 17 tproxy ip6 to :53 accept\n"
-	" }\n"
-	" chain from_udp {\n"
-	"  udp length >= 8 udp dport vmap { 53 : goto dns, 443 : goto drop_quic }\n"
-	"  udp length >= 8 goto drop_udp\n"
-	"  goto drop_malformed\n }\n"
-
-	" chain from_icmp {\n"
-	"  icmp type destination-unreachable icmp code frag-needed" ICMP4_ABOUT_TCP " limit name mtu_rate accept\n"
-	"  icmpv6 type packet-too-big" ICMP6_ABOUT_TCP " limit name mtu_rate accept\n"
-	"  icmp type destination-unreachable icmp code port-unreachable" ICMP4_ABOUT_DNS " limit name quiet_rate drop\n"
-	"  icmpv6 type destination-unreachable icmpv6 code port-unreachable" ICMP6_ABOUT_DNS
-	" limit name quiet_rate drop\n"
-	"  goto drop_icmp\n }\n"
-
-	/* The first fragment of a datagram that is refused anyway is refused as what it is. */
-	" chain first_fragment {\n"
-	"  meta l4proto 6 goto drop_malformed\n"
-	"  udp dport 53 goto drop_malformed\n"
-	"  meta l4proto { 1, 58 } goto drop_icmp\n"
-	" }\n"
-	" chain extension_header {\n"
-	"  ip6 nexthdr != 44 goto drop_malformed\n"
-	"  frag frag-off != 0 goto drop_malformed\n"
-	"  jump first_fragment\n"
-	" }\n"
-
-	" chain arriving {\n"
-	"  type filter hook prerouting priority -450; policy drop;\n"
-	"  iifname != \"" GATE_LINK "\" drop\n"
-	"  ip saddr != $sandbox4 goto foreign_source\n"
-	"  ip6 saddr != $sandbox6 goto foreign_source\n"
-	"  ip daddr { 0.0.0.0/8, 127.0.0.0/8, 224.0.0.0/3, $network4, $broadcast4, $sandbox4 } goto no_destination\n"
-	"  ip6 daddr { ::/96, ::ffff:0:0/96, fe80::/10, ff00::/8, $sandbox6 } goto no_destination\n"
-	"  ip hdrlength != 5 goto drop_malformed\n"
-	"  ip frag-off & 0x1fff != 0 goto drop_malformed\n"
-	"  ip frag-off & 0x2000 != 0 jump first_fragment\n"
-	"  ip6 nexthdr { 0, 43, 44, 51, 60 } jump extension_header\n"
-	"  meta l4proto vmap { 6 : goto from_tcp, 17 : goto from_udp, 1 : goto from_icmp, 58 : goto from_icmp }\n"
-	"  goto drop_ip_protocol\n }\n"
-
-	" chain delivered {\n"
-	"  type filter hook input priority filter; policy drop;\n"
-	"  iifname \"" GATE_LINK "\" accept\n }\n"
-	" chain forwarded {\n"
-	"  type filter hook forward priority filter; policy drop;\n }\n"
-	" chain leaving {\n"
-	"  type filter hook output priority filter; policy drop;\n"
-	"  oifname != \"" GATE_LINK "\" drop\n"
-	"  ip daddr $sandbox4 meta l4proto { 1, 6 } accept\n"
-	"  ip daddr $sandbox4 udp sport 53 accept\n"
-	"  ip6 daddr $sandbox6 meta l4proto 6 accept\n"
-	"  ip6 daddr $sandbox6 udp sport 53 accept\n"
-	"  ip6 daddr $sandbox6 icmpv6 type { 1, 2, 3, 4 } accept\n }\n"
-	"}\n"
-	"table arp " GATE_NFT_TABLE " {\n"
-	" chain arriving {\n  type filter hook input priority filter; policy drop;\n }\n"
-	" chain leaving {\n  type filter hook output priority filter; policy drop;\n }\n"
-	"}\n";
-
-/*
- * Below IP, as root of the sandbox can make any frame: what is not addressed to gw0 is judged all the same (the kernel drops a
- * frame to another MAC before any rule of inet sees it), and what is not IP is counted and dropped. Questions for
- * the gateway's MAC are not counted while they are rare: a guest's kernel asks, and so does one whose neighbours were flushed.
- */
-const char rules_frames_text[] =
-	"table netdev " GATE_NFT_TABLE " {\n"
-	" counter " GATE_NFT_COUNTER "frame { }\n"
-	" limit quiet_rate { rate 10/second burst 100 packets }\n"
-	" chain frames {\n"
-	"  type filter hook ingress device \"" GATE_LINK "\" priority 0; policy drop;\n"
-	"  ether type { 0x0800, 0x86dd } meta pkttype set 0 accept\n"
-	"  ether saddr " GATE_SANDBOX_MAC " arp operation request limit name quiet_rate drop\n"
-	" " COUNT("frame") "\n"
-	" }\n"
-	"}\n";
-
-/*
- * For a guest: only its MAC may send. What HANDOFF_GUEST answers is dropped here without a further word, DHCP under a count of
- * its own, so that the proxy can record what it did not answer. Then, quietly while it is rare, what a guest's kernel
- * sends by itself: its link-local address is nobody's business. All else is the same as for everybody.
- */
-const char rules_guest_text[] =
-	"table inet " GATE_NFT_TABLE " {\n"
-	" chain guest {\n"
-	"  ether saddr != " GATE_SANDBOX_MAC " goto drop_spoofed\n"
-	"  ip saddr { 0.0.0.0, $sandbox4 } ip daddr { 255.255.255.255, $gate4 } ip hdrlength 5"
-	" ip frag-off & 0x3fff == 0 udp sport 68 udp dport 67" COUNT("dhcp") " drop\n"
-	"  ip6 saddr { ::, fe80::/10, $sandbox6 } ip6 daddr { ff02::/16, $gate6 }"
-	" icmpv6 type { 131, 132, 133, 135, 136, 143 } limit name quiet_rate drop\n"
-	" }\n"
-	"}\n"
-	"insert rule inet " GATE_NFT_TABLE " arriving iifname \"" GATE_LINK "\" jump guest\n";
-
-/*
- * The engine's own redirection, at priority -100, finds its work done. A packet socket on lo passes no output hook: prerouting
- * drops what comes from there.
- */
-const char rules_resolver_text[] =
-	"table ip " GATE_NFT_TABLE " {\n"
-	" chain asked {\n"
-	"  type nat hook output priority -110; policy accept;\n"
-	"  ip daddr 127.0.0.11 meta l4proto { 6, 17 } th dport 53 dnat to $gate4\n }\n"
-	" chain answered {\n"
-	"  type nat hook postrouting priority 90; policy accept;\n"
-	"  ip saddr 127.0.0.0/8 ip daddr $gate4 snat to $sandbox4\n }\n"
-	" chain leaving {\n"
-	"  type filter hook output priority filter; policy accept;\n"
-	"  ip daddr 127.0.0.11 reject\n }\n"
-	" chain arriving {\n"
-	"  type filter hook prerouting priority -450; policy accept;\n"
-	"  ip daddr 127.0.0.11 drop\n }\n"
-	"}\n";
-/* clang-format on */
-
-#define RULES_SPARE_FDS 16 /* what libnftables may open at once */
-
-/* libnftables waits with select(): its descriptors, the lowest free ones, must fit into an fd_set. */
-static int check_descriptors(struct err *err)
+static void set_addr(struct rules_values *values, enum rules_variable variable, const struct addr *addr)
 {
-	int fd = open("/", O_PATH | O_CLOEXEC);
-
-	if (fd < 0)
-		return err_set_errno(err, errno, "open /");
-	close(fd);
-	if (fd >= FD_SETSIZE - RULES_SPARE_FDS)
-		return err_set(err, "too many open descriptors (%d) for libnftables", fd);
-	return 0;
+	memcpy(values->v[variable], addr->b, addr_size(addr));
 }
 
-/* The text behind what its variables are; to be freed. NULL: there is no memory. */
-static char *define(const char *text, const struct gate_layout *l)
+void rules_set_layout(struct rules_values *values, const struct gate_layout *l)
 {
-	char gate4[ADDR_STRLEN], gate6[ADDR_STRLEN], own4[ADDR_STRLEN], own6[ADDR_STRLEN], first[ADDR_STRLEN];
-	char last[ADDR_STRLEN], *all;
-	struct addr network4, broadcast4;
+	const struct addr network4 = layout_network(&l->sandbox4, l->plen4);
+	const struct addr broadcast4 = layout_broadcast(&l->sandbox4, l->plen4);
 
-	if (!l)
-		return strdup(text);
-	network4 = layout_network(&l->sandbox4, l->plen4);
-	broadcast4 = layout_broadcast(&l->sandbox4, l->plen4);
-	if (asprintf(&all,
-		     "define gate4 = %s\ndefine gate6 = %s\ndefine sandbox4 = %s\ndefine sandbox6 = %s\n"
-		     "define network4 = %s\ndefine broadcast4 = %s\n%s",
-		     addr_format(&l->gate4, gate4), addr_format(&l->gate6, gate6), addr_format(&l->sandbox4, own4),
-		     addr_format(&l->sandbox6, own6), addr_format(&network4, first), addr_format(&broadcast4, last),
-		     text) < 0)
-		return NULL;
-	return all;
+	set_addr(values, RULES_GATE4, &l->gate4);
+	set_addr(values, RULES_GATE6, &l->gate6);
+	set_addr(values, RULES_SANDBOX4, &l->sandbox4);
+	set_addr(values, RULES_SANDBOX6, &l->sandbox6);
+	set_addr(values, RULES_NETWORK4, &network4);
+	set_addr(values, RULES_BROADCAST4, &broadcast4);
 }
 
-static int run(struct nft_ctx *nft, const char *text, const struct gate_layout *layout, struct err *err)
+void rules_set_name(struct rules_values *values, enum rules_variable variable, const char *name)
 {
-	char *all = define(text, layout);
-	int r = 0;
-
-	if (!all || nft_ctx_buffer_error(nft) || nft_ctx_buffer_output(nft))
-		r = err_set(err, "libnftables: out of memory");
-	else if (nft_run_cmd_from_buffer(nft, all))
-		r = err_set(
-			err,
-			"nftables refused the gate's rules (is nf_tables with tproxy, log and reject available?): %s",
-			nft_ctx_get_error_buffer(nft));
-	free(all);
-	return r;
+	memset(values->v[variable], 0, RULES_VALUE_MAX);
+	snprintf((char *)values->v[variable], RULES_VALUE_MAX, "%s", name);
 }
 
-int rules_load(const char *text, const struct gate_layout *layout, struct err *err)
+void rules_set_index(struct rules_values *values, enum rules_variable variable, int index)
 {
-	struct nft_ctx *nft;
+	memcpy(values->v[variable], &index, sizeof(index));
+}
+
+int rules_load(enum rules_set set, const struct rules_values *values, struct err *err)
+{
+	__attribute__((cleanup(netlink_close))) struct netlink nl = { .fd = -1 };
+	const struct rules_batch *batch = &rules_batches[set];
+	uint8_t *bytes = malloc(batch->len);
 	int r;
 
-	if (check_descriptors(err))
-		return -1;
-	nft = nft_ctx_new(NFT_CTX_DEFAULT);
-	if (!nft)
-		return err_set(err, "libnftables: out of memory");
-	r = run(nft, text, layout, err);
-	nft_ctx_free(nft);
-	return r;
+	if (!bytes)
+		return err_set(err, "out of memory");
+	memcpy(bytes, batch->bytes, batch->len);
+	for (size_t i = 0; i < batch->n_places; i++) {
+		const enum rules_variable variable = batch->places[i].variable;
+
+		memcpy(bytes + batch->places[i].offset, values->v[variable], rules_value_size(variable));
+	}
+	r = netlink_open(&nl, NETLINK_NETFILTER);
+	if (!r)
+		r = netlink_send_batch(&nl, bytes, batch->len);
+	free(bytes);
+	return r ? err_set_errno(err, -r,
+				 "the kernel refused the gate's rules (is nf_tables with tproxy, log and reject "
+				 "available?)")
+		 : 0;
 }
 
-void rules_lift_icmp_limit(void)
+void rules_lift_icmp_limit(int proc)
 {
-	int proc = sysctl_open();
-
 	/*
 	 * The types that are limited: the default without "destination unreachable" (icmp(7); 3 in IPv4, 1 in IPv6).
 	 * Without effect the limit stays, which the caller can do nothing about.
 	 */
 	(void)sysctl_write(proc, "net/ipv4/icmp_ratemask", "6160");
 	(void)sysctl_write(proc, "net/ipv6/icmp/ratemask", "0,3-127");
-	sysctl_close(proc);
 }

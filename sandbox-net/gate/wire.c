@@ -22,45 +22,30 @@
 #include "sandbox-net/gate/stack.h"
 #include "sandbox-net/gate/tap.h"
 
-#define WIRE_RULES_MAX 1024
 #define WIRE_FRAME_MAX 65536
 
-/* For a namespace that had a gate before: the table is there, or else it is made to be deleted. */
-#define AFRESH(family) "table " family " " GATE_NFT_TABLE "\ndelete table " family " " GATE_NFT_TABLE "\n"
+/* All that S's devices do is pass frames to each other. */
+static int load_rules(const struct gate_tap *tap, int tap_index, int eth, struct err *err)
+{
+	struct rules_values values = { 0 };
 
-/* %s: the TAP device. */
-static const char rules_format[] = AFRESH("netdev") AFRESH("inet")
-	AFRESH("arp") "table netdev " GATE_NFT_TABLE " {\n"
-		      " chain from_guest {\n"
-		      "  type filter hook ingress device \"%s\" priority 0; policy drop;\n"
-		      "  fwd to \"" GATE_SANDBOX_LINK "\"\n }\n"
-		      " chain from_gate {\n"
-		      "  type filter hook ingress device \"" GATE_SANDBOX_LINK "\" priority 0; policy drop;\n"
-		      "  fwd to \"%s\"\n }\n"
-		      "}\n"
-		      "table inet " GATE_NFT_TABLE " {\n"
-		      " chain leaving {\n"
-		      "  type filter hook output priority filter; policy drop;\n"
-		      "  oifname \"lo\" accept\n }\n"
-		      "}\n"
-		      "table arp " GATE_NFT_TABLE " {\n"
-		      " chain leaving {\n  type filter hook output priority filter; policy drop;\n }\n"
-		      "}\n";
+	rules_set_name(&values, RULES_TAP, tap->name);
+	rules_set_index(&values, RULES_TAP_INDEX, tap_index);
+	rules_set_index(&values, RULES_LINK_INDEX, eth);
+	return rules_load(RULES_WIRE, &values, err);
+}
 
 int wire_build(const struct gate_tap *tap, struct err *err)
 {
 	__attribute__((cleanup(netlink_close))) struct netlink nl = { .fd = -1 };
-	char rules[WIRE_RULES_MAX];
 	int lo, eth, index;
 
-	if (snprintf(rules, sizeof(rules), rules_format, tap->name, tap->name) >= (int)sizeof(rules))
-		return err_set(err, "%s: too long a name", tap->name);
-	if (tap_make(tap->name, tap->owner, err) || rules_load(rules, NULL, err) ||
+	if (tap_make(tap->name, tap->owner, err) ||
 	    stack_check(netlink_open(&nl, NETLINK_ROUTE), "netlink socket", err) ||
 	    stack_check(netlink_find_link(&nl, "lo", &lo), "lo", err) ||
-	    stack_check(netlink_set_up(&nl, lo), "lo up", err) ||
 	    stack_check(netlink_find_link(&nl, tap->name, &index), tap->name, err) ||
 	    stack_check(netlink_find_link(&nl, GATE_SANDBOX_LINK, &eth), GATE_SANDBOX_LINK, err) ||
+	    load_rules(tap, index, eth, err) || stack_check(netlink_set_up(&nl, lo), "lo up", err) ||
 	    stack_check(netlink_set_no_link_local(&nl, index), "addr_gen_mode", err) ||
 	    stack_check(netlink_set_no_link_local(&nl, eth), "addr_gen_mode", err) ||
 	    stack_check(netlink_set_up(&nl, index), "TAP device up", err) ||

@@ -30,7 +30,7 @@ struct quic_group {
 	uint64_t count, bytes;
 };
 
-/* NULL when out of memory. The ciphers are set up with the first packet, which needs no file (quic_open.h). */
+/* NULL when out of memory. */
 struct quic *quic_new(void);
 void quic_free(struct quic *q);
 

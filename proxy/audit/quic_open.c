@@ -1,31 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * HKDF-SHA256 (RFC 5869) with outputs of one hash block at most, so that
- * Extract and Expand are one HMAC each; AES-128-GCM for the payload, AES-128-ECB for the header's protection.
+ * Extract and Expand are one HMAC each; AES-128-GCM for the payload, AES-128 for the header's protection.
+ *
+ * By OpenSSL's functions for the single algorithms: the EVP interface stands for all of the library, which each start would link.
  */
+#define OPENSSL_SUPPRESS_DEPRECATED
 #include "proxy/audit/quic_open.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <openssl/core_names.h>
-#include <openssl/crypto.h>
-#include <openssl/err.h>
-#include <openssl/evp.h>
-#include <stdlib.h>
+#include <openssl/aes.h>
+#include <openssl/modes.h>
+#include <openssl/sha.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "proxy/wire/quic_initial.h"
 
-#define SECRET	  32 /* bytes of SHA-256 */
+#define SECRET	  SHA256_DIGEST_LENGTH /* bytes */
 #define LABEL_MAX 32
 #define SALT	  20
-
-struct quic_opener {
-	EVP_MAC *hmac;
-	EVP_MAC_CTX *hmac_ctx;
-	EVP_CIPHER *gcm, *ecb;
-	EVP_CIPHER_CTX *gcm_ctx, *ecb_ctx;
-};
 
 /* What the versions differ in. */
 struct suite {
@@ -49,137 +44,107 @@ static const struct suite v2 = { /* RFC 9369 §3.3 */
 				 .hp = "quicv2 hp"
 };
 
-struct quic_opener *quic_opener_new(void)
+/* SHA-256 of a block that is `key` with `pad` in each byte, and of what follows. */
+static void hash_keyed(const uint8_t *key, size_t key_len, uint8_t pad, const uint8_t *p, size_t len,
+		       uint8_t out[static SECRET])
 {
-	OSSL_PARAM sha256[] = { OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, (char[]){ "SHA256" }, 0),
-				OSSL_PARAM_construct_end() };
-	struct quic_opener *o = calloc(1, sizeof(*o));
+	uint8_t block[SHA256_CBLOCK] = { 0 };
+	SHA256_CTX ctx;
 
-	if (!o)
-		return NULL;
-	/* The process may open no file by now, and the built-in providers need none. */
-	OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
-	o->hmac = EVP_MAC_fetch(NULL, "HMAC", NULL);
-	o->gcm = EVP_CIPHER_fetch(NULL, "AES-128-GCM", NULL);
-	o->ecb = EVP_CIPHER_fetch(NULL, "AES-128-ECB", NULL);
-	o->hmac_ctx = o->hmac ? EVP_MAC_CTX_new(o->hmac) : NULL;
-	o->gcm_ctx = EVP_CIPHER_CTX_new();
-	o->ecb_ctx = EVP_CIPHER_CTX_new();
-	if (!o->gcm || !o->ecb || !o->hmac_ctx || !o->gcm_ctx || !o->ecb_ctx ||
-	    EVP_MAC_CTX_set_params(o->hmac_ctx, sha256) != 1 ||
-	    EVP_DecryptInit_ex2(o->gcm_ctx, o->gcm, NULL, NULL, NULL) != 1 ||
-	    EVP_EncryptInit_ex2(o->ecb_ctx, o->ecb, NULL, NULL, NULL) != 1) {
-		quic_opener_free(o);
-		return NULL;
-	}
-	return o;
+	memcpy(block, key, key_len);
+	for (size_t i = 0; i < sizeof(block); i++)
+		block[i] ^= pad;
+	SHA256_Init(&ctx);
+	SHA256_Update(&ctx, block, sizeof(block));
+	SHA256_Update(&ctx, p, len);
+	SHA256_Final(out, &ctx);
 }
 
-void quic_opener_free(struct quic_opener *o)
+/* HMAC-SHA256 (RFC 2104) with a key of at most a block. */
+static void hmac(const uint8_t *key, size_t key_len, const uint8_t *p, size_t len, uint8_t out[static SECRET])
 {
-	if (!o)
-		return;
-	EVP_CIPHER_CTX_free(o->gcm_ctx);
-	EVP_CIPHER_CTX_free(o->ecb_ctx);
-	EVP_CIPHER_free(o->gcm);
-	EVP_CIPHER_free(o->ecb);
-	EVP_MAC_CTX_free(o->hmac_ctx);
-	EVP_MAC_free(o->hmac);
-	free(o);
-}
+	uint8_t inner[SECRET];
 
-static bool hmac(struct quic_opener *o, const uint8_t *key, size_t key_len, const uint8_t *p, size_t len,
-		 uint8_t out[static SECRET])
-{
-	size_t out_len;
-
-	return EVP_MAC_init(o->hmac_ctx, key, key_len, NULL) == 1 && EVP_MAC_update(o->hmac_ctx, p, len) == 1 &&
-	       EVP_MAC_final(o->hmac_ctx, out, &out_len, SECRET) == 1 && out_len == SECRET;
+	hash_keyed(key, key_len, 0x36, p, len, inner);
+	hash_keyed(key, key_len, 0x5c, inner, sizeof(inner), out);
 }
 
 /* HKDF-Expand-Label (RFC 8446 §7.1) with an empty context. */
-static bool expand(struct quic_opener *o, const uint8_t secret[static SECRET], const char *label, uint8_t *out,
-		   size_t len)
+static void expand(const uint8_t secret[static SECRET], const char *label, uint8_t *out, size_t len)
 {
+	const size_t label_len = strlen(label), prefix = 6; /* of "tls13 " */
 	uint8_t info[LABEL_MAX] = { 0, (uint8_t)len }, block[SECRET];
-	size_t label_len = strlen(label);
-	const size_t prefix = 6; /* of "tls13 " */
 
 	assert(len <= SECRET && 3 + prefix + label_len + 2 <= sizeof(info));
 	info[2] = (uint8_t)(prefix + label_len);
 	memcpy(info + 3, "tls13 ", prefix);
 	memcpy(info + 3 + prefix, label, label_len);
 	info[3 + prefix + label_len + 1] = 1; /* behind the context's length, 0: HKDF's block counter */
-	if (!hmac(o, secret, SECRET, info, 3 + prefix + label_len + 2, block))
-		return false;
+	hmac(secret, SECRET, info, 3 + prefix + label_len + 2, block);
 	memcpy(out, block, len);
-	return true;
 }
 
-int quic_opener_keys(struct quic_opener *o, uint32_t version, const uint8_t *dcid, size_t dcid_len,
-		     struct quic_keys *keys)
+void quic_open_keys(uint32_t version, const uint8_t *dcid, size_t dcid_len, struct quic_keys *keys)
 {
 	const struct suite *suite = version == QUIC_V2 ? &v2 : &v1;
 	uint8_t initial[SECRET], client[SECRET];
 
-	if (!hmac(o, suite->salt, SALT, dcid, dcid_len, initial) ||
-	    !expand(o, initial, "client in", client, sizeof(client)) ||
-	    !expand(o, client, suite->key, keys->key, sizeof(keys->key)) ||
-	    !expand(o, client, suite->iv, keys->iv, sizeof(keys->iv)) ||
-	    !expand(o, client, suite->hp, keys->hp, sizeof(keys->hp)))
-		return -EIO;
-	return 0;
+	hmac(suite->salt, SALT, dcid, dcid_len, initial);
+	expand(initial, "client in", client, sizeof(client));
+	expand(client, suite->key, keys->key, sizeof(keys->key));
+	expand(client, suite->iv, keys->iv, sizeof(keys->iv));
+	expand(client, suite->hp, keys->hp, sizeof(keys->hp));
 }
 
 /* RFC 9001 §5.4.3. */
-static bool make_mask(struct quic_opener *o, const struct quic_keys *keys, const uint8_t *sample,
-		      uint8_t mask[static QUIC_SAMPLE])
+static void make_mask(const struct quic_keys *keys, const uint8_t *sample, uint8_t mask[static QUIC_SAMPLE])
 {
-	int n;
+	AES_KEY aes;
 
-	return EVP_EncryptInit_ex2(o->ecb_ctx, NULL, keys->hp, NULL, NULL) == 1 &&
-	       EVP_EncryptUpdate(o->ecb_ctx, mask, &n, sample, QUIC_SAMPLE) == 1 && n == QUIC_SAMPLE;
+	AES_set_encrypt_key(keys->hp, 128, &aes);
+	AES_encrypt(sample, mask, &aes);
+}
+
+static void encrypt_block(const unsigned char in[16], unsigned char out[16], const void *key)
+{
+	AES_encrypt(in, out, key);
 }
 
 /* RFC 9001 §5.3: the nonce is the IV and the packet number; the header without its protection is authenticated. */
-static bool start(struct quic_opener *o, const struct quic_keys *keys, const struct quic_initial *initial,
+static bool start(GCM128_CONTEXT *gcm, const struct quic_keys *keys, const struct quic_initial *initial,
 		  const struct quic_header *header)
 {
 	uint8_t nonce[sizeof(keys->iv)];
-	int n;
 
 	/* Nothing was acknowledged yet, so that the number on the wire is the whole number (RFC 9000 §17.1). */
 	memcpy(nonce, keys->iv, sizeof(nonce));
 	for (size_t i = 0; i < header->number_len; i++)
 		nonce[sizeof(nonce) - header->number_len + i] ^= header->number[i];
-	return EVP_DecryptInit_ex2(o->gcm_ctx, NULL, keys->key, nonce, NULL) == 1 &&
-	       EVP_DecryptUpdate(o->gcm_ctx, NULL, &n, &header->first, 1) == 1 &&
-	       EVP_DecryptUpdate(o->gcm_ctx, NULL, &n, initial->p + 1, (int)initial->number_at - 1) == 1 &&
-	       EVP_DecryptUpdate(o->gcm_ctx, NULL, &n, header->number, (int)header->number_len) == 1;
+	CRYPTO_gcm128_setiv(gcm, nonce, sizeof(nonce));
+	return CRYPTO_gcm128_aad(gcm, &header->first, 1) == 0 &&
+	       CRYPTO_gcm128_aad(gcm, initial->p + 1, initial->number_at - 1) == 0 &&
+	       CRYPTO_gcm128_aad(gcm, header->number, header->number_len) == 0;
 }
 
-int quic_opener_open(struct quic_opener *o, const struct quic_keys *keys, const struct quic_initial *initial,
-		     uint8_t *plain)
+int quic_open(const struct quic_keys *keys, const struct quic_initial *initial, uint8_t *plain)
 {
-	uint8_t mask[QUIC_SAMPLE], tag[QUIC_TAG];
-	const uint8_t *body;
+	uint8_t mask[QUIC_SAMPLE];
 	struct quic_header header;
-	int len, n, rest;
+	GCM128_CONTEXT *gcm;
+	const uint8_t *body;
+	AES_KEY aes;
+	size_t len;
+	bool ok;
 
-	if (!make_mask(o, keys, initial->sample, mask))
-		return -EBADMSG;
+	make_mask(keys, initial->sample, mask);
 	quic_initial_unmask(initial, mask, &header);
 	body = initial->p + initial->number_at + header.number_len;
 	/* The sample was there, so that there is room for the tag. */
-	len = (int)(initial->len - initial->number_at - header.number_len) - QUIC_TAG;
-	if (len > QUIC_PLAIN_MAX)
-		return -EBADMSG;
-	memcpy(tag, body + len, sizeof(tag));
-	if (!start(o, keys, initial, &header) || EVP_DecryptUpdate(o->gcm_ctx, plain, &n, body, len) != 1 ||
-	    EVP_CIPHER_CTX_ctrl(o->gcm_ctx, EVP_CTRL_AEAD_SET_TAG, QUIC_TAG, tag) != 1 ||
-	    EVP_DecryptFinal_ex(o->gcm_ctx, plain + n, &rest) != 1) {
-		ERR_clear_error();
-		return -EBADMSG;
-	}
-	return n + rest;
+	len = initial->len - initial->number_at - header.number_len - QUIC_TAG;
+	AES_set_encrypt_key(keys->key, 128, &aes);
+	gcm = len > QUIC_PLAIN_MAX ? NULL : CRYPTO_gcm128_new(&aes, encrypt_block);
+	ok = gcm && start(gcm, keys, initial, &header) && CRYPTO_gcm128_decrypt(gcm, body, plain, len) == 0 &&
+	     CRYPTO_gcm128_finish(gcm, body + len, QUIC_TAG) == 0;
+	CRYPTO_gcm128_release(gcm);
+	return ok ? (int)len : -EBADMSG;
 }

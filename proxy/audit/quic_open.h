@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 struct quic_initial;
-struct quic_opener;
 
 #define QUIC_PLAIN_MAX 65536 /* more than a UDP datagram holds */
 
@@ -18,22 +17,13 @@ struct quic_keys {
 	uint8_t key[16], iv[12], hp[16];
 };
 
-/*
- * The ciphers and the hash, looked up, without OpenSSL's configuration file:
- * neither this nor the calls below need a system call but those of memory. NULL when there is none of them or no memory.
- */
-struct quic_opener *quic_opener_new(void);
-void quic_opener_free(struct quic_opener *o);
-
-/* The keys of a client's packets. `version` is QUIC_V1 or QUIC_V2. Returns 0 or -EIO. */
-int quic_opener_keys(struct quic_opener *o, uint32_t version, const uint8_t *dcid, size_t dcid_len,
-		     struct quic_keys *keys);
+/* The keys of a client's packets. `version` is QUIC_V1 or QUIC_V2. */
+void quic_open_keys(uint32_t version, const uint8_t *dcid, size_t dcid_len, struct quic_keys *keys);
 
 /*
  * Decrypts a packet into `plain` (QUIC_PLAIN_MAX bytes), which is not to be used unless it is authentic. Returns the
- * length of its payload, or -EBADMSG: it was not made with these keys, or is not whole.
+ * length of its payload, or -EBADMSG: it was not made with these keys, is not whole, or there is no memory.
  */
-int quic_opener_open(struct quic_opener *o, const struct quic_keys *keys, const struct quic_initial *initial,
-		     uint8_t *plain);
+int quic_open(const struct quic_keys *keys, const struct quic_initial *initial, uint8_t *plain);
 
 #endif

@@ -284,7 +284,7 @@ static int vet_shared(struct vet *v, uint32_t *notes, struct err *err)
 	v->notes = mmap(NULL, sizeof(*v->notes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (v->notes == MAP_FAILED)
 		return err_set_errno(err, errno, "mmap");
-	r = netns_run(vet, v, NULL, 0, err);
+	r = netns_run_apart(vet, v, NULL, 0, err);
 	*notes = *v->notes;
 	munmap(v->notes, sizeof(*v->notes));
 	return r;

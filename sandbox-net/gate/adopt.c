@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -271,14 +270,9 @@ int adopt_silence_resolver(int s_netns, const struct gate_plan *plan, struct err
 
 int adopt_complete(int s_netns, struct gate_plan *plan, bool ipv6, struct err *err)
 {
-	struct completion *c = mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	int rc;
+	struct completion c = { .s_netns = s_netns, .ipv6 = ipv6, .plan = *plan };
+	int rc = netns_run(complete, &c, NULL, 0, err);
 
-	if (c == MAP_FAILED)
-		return err_set_errno(err, errno, "mmap");
-	*c = (struct completion){ .s_netns = s_netns, .ipv6 = ipv6, .plan = *plan };
-	rc = netns_run(complete, c, NULL, 0, err);
-	memcpy(plan->link, c->plan.link, sizeof(plan->link));
-	munmap(c, sizeof(*c));
+	memcpy(plan->link, c.plan.link, sizeof(plan->link));
 	return rc;
 }

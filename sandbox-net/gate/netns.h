@@ -13,10 +13,17 @@ struct err;
  * one that left the host's network namespace could not come back.
  *
  * `work` returns 0, having set fds[0 … n_fds-1], which then become the caller's
- * (CLOEXEC); or -1 with err set. Its other effects on memory are lost. Returns
- * 0; or -1 with err set, and every fds[i] is -1.
+ * (CLOEXEC); or -1 with err set. It works in the caller's memory, with descriptors
+ * of its own. Returns 0; or -1 with err set, and every fds[i] is -1.
  */
 int netns_run(int (*work)(void *arg, int *fds, struct err *err), void *arg, int *fds, size_t n_fds, struct err *err);
+
+/*
+ * The same in memory of its own, where what else it does is lost: for work that enters a user namespace whose root,
+ * who may be hostile, could look into the process.
+ */
+int netns_run_apart(int (*work)(void *arg, int *fds, struct err *err), void *arg, int *fds, size_t n_fds,
+		    struct err *err);
 
 /* Moves this process to the network namespace of descriptor `netns`. Returns 0 or -1. */
 int netns_enter(int netns, struct err *err);

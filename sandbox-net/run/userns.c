@@ -11,12 +11,13 @@
 #include <string.h>
 #include <sys/capability.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "base/userns.h"
+
+#define HOLDER_STACK 16384
 
 static bool has_capabilities(void)
 {
@@ -108,18 +109,25 @@ int userns_enter_own(struct err *err)
 	return 0;
 }
 
-/* A child in namespaces of its own that waits until `parent_end` of the pipe is closed. */
-static pid_t clone_holder(const int pipe_fds[2])
+static int hold(void *arg)
 {
-	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | CLONE_NEWNET | SIGCHLD, NULL, NULL, NULL, NULL);
+	const int *pipe_fds = arg;
 	char c;
 
-	if (pid)
-		return pid;
 	close(pipe_fds[1]);
-	while (read(pipe_fds[0], &c, 1) < 0 && errno == EINTR)
-		continue;
+	(void)!read(pipe_fds[0], &c, 1);
 	_exit(0);
+}
+
+/*
+ * A child in namespaces of its own that waits until the other copy of pipe_fds[1] is closed, and no signal can change that but
+ * a deadly one. It has the caller's memory, errno included, which is why it makes no call that fails.
+ */
+static pid_t clone_holder(int pipe_fds[2])
+{
+	static _Alignas(16) char stack[HOLDER_STACK];
+
+	return clone(hold, stack + sizeof(stack), CLONE_VM | CLONE_NEWUSER | CLONE_NEWNET | SIGCHLD, pipe_fds);
 }
 
 static int open_namespace(pid_t pid, const char *name, struct err *err)

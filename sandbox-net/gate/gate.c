@@ -44,8 +44,8 @@ static int build_gate_side(struct netlink *nl, const struct gate_job *job, int *
 	    (job->plan->tap && rules_load(RULES_GUEST, &job->values, err)))
 		return -1;
 	if (stack_check(netlink_set_up(nl, *gw), "gw0 up", err) ||
-	    stack_check(netlink_add_host(nl, *gw, &sandbox->v4), "IPv4 route to the sandbox", err) ||
-	    stack_check(netlink_add_host(nl, *gw, &sandbox->v6), "IPv6 route to the sandbox", err))
+	    stack_check(netlink_add_host(nl, *gw, &sandbox->v4, GATE_MTU), "IPv4 route to the sandbox", err) ||
+	    stack_check(netlink_add_host(nl, *gw, &sandbox->v6, GATE_MTU), "IPv6 route to the sandbox", err))
 		return -1;
 	return 0;
 }

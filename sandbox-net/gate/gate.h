@@ -37,6 +37,7 @@ struct gate_plan {
 	struct gate_layout layout;
 	char link[GATE_LINK_NAME_MAX]; /* the name of S's end of the link */
 	const struct gate_tap *tap;    /* NULL: the sandbox is no virtual machine */
+	bool big_tcp;		       /* only this kernel's own stack uses S's end: upload in pieces of GATE_BIG_TCP */
 	bool alone;		       /* no other interface is ever to work in S (see alone.h); not with `tap` */
 };
 

@@ -113,6 +113,10 @@ static void put_end(struct nlmsghdr *nlh, const struct netlink_end *end)
 	mnl_attr_put_strz(nlh, IFLA_IFNAME, end->name);
 	mnl_attr_put(nlh, IFLA_ADDRESS, NETLINK_MAC, end->mac);
 	mnl_attr_put_u32(nlh, IFLA_GROUP, end->group);
+	if (end->mtu)
+		mnl_attr_put_u32(nlh, IFLA_MTU, end->mtu);
+	if (end->gso_max)
+		mnl_attr_put_u32(nlh, GSO_IPV4_MAX_SIZE, end->gso_max);
 	/* One queue, whatever the number of processors: a queue costs memory, and a sandbox has one gate. */
 	mnl_attr_put_u32(nlh, IFLA_NUM_TX_QUEUES, 1);
 	mnl_attr_put_u32(nlh, IFLA_NUM_RX_QUEUES, 1);
@@ -386,13 +390,17 @@ static int put_default(struct netlink *nl, uint16_t flags, int index, const stru
 	return netlink_talk(nl, &req, NULL, NULL);
 }
 
-int netlink_add_host(struct netlink *nl, int index, const struct addr *host)
+int netlink_add_host(struct netlink *nl, int index, const struct addr *host, uint32_t mtu)
 {
 	struct netlink_request req;
+	struct nlattr *metrics;
 
 	begin_route(&req, NLM_F_EXCL, family_of(host), RTN_UNICAST, RT_SCOPE_LINK, index);
 	((struct rtmsg *)mnl_nlmsg_get_payload(req.nlh))->rtm_dst_len = (uint8_t)(8 * addr_size(host));
 	mnl_attr_put(req.nlh, RTA_DST, addr_size(host), host->b);
+	metrics = mnl_attr_nest_start(req.nlh, RTA_METRICS);
+	mnl_attr_put_u32(req.nlh, RTAX_MTU, mtu);
+	mnl_attr_nest_end(req.nlh, metrics);
 	return netlink_talk(nl, &req, NULL, NULL);
 }
 

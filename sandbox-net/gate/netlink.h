@@ -32,6 +32,8 @@ struct netlink_end {
 	const char *name;
 	uint8_t mac[NETLINK_MAC];
 	uint32_t group;
+	uint32_t mtu;	  /* bytes; 0: as the kernel has it, 1500 */
+	uint32_t gso_max; /* bytes that TCP over IPv4 may pass to it in one piece; 0: as the kernel has it, 64 KB */
 };
 
 /* Opens a socket of the present network namespace (NETLINK_ROUTE, …). */
@@ -94,8 +96,8 @@ int netlink_wait_local(struct netlink *nl, const struct addr *addr);
 /* Adds a permanent neighbour entry. */
 int netlink_add_neigh(struct netlink *nl, int index, const struct addr *addr, const uint8_t mac[NETLINK_MAC]);
 
-/* Adds a route to one address, which is at the other end of the link; that must be up. */
-int netlink_add_host(struct netlink *nl, int index, const struct addr *host);
+/* Adds a route to one address, which is at the other end of the link, for packets of at most `mtu` bytes; the link must be up. */
+int netlink_add_host(struct netlink *nl, int index, const struct addr *host, uint32_t mtu);
 
 /* Adds a default route over `gateway` to table main; TCP over it uses `congestion` (RTAX_CC_ALGO). */
 int netlink_add_default(struct netlink *nl, int index, const struct addr *gateway, const char *congestion);

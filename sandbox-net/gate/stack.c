@@ -21,8 +21,12 @@ int stack_ends(struct stack_ends *ends, const struct gate_plan *plan, struct err
 		return err_set(err, "the gate's addresses are not those of two hosts in one network");
 	*ends = (struct stack_ends){
 		/* Whatever else S sends to an address of the network is the gate's, as all other addresses are. */
-		.gate = { { GATE_LINK, { GATE_MAC_BYTES }, 0 }, l->gate4, l->gate6, 32, 128 },
-		.sandbox = { { plan->link, { GATE_SANDBOX_MAC_BYTES }, GATE_SANDBOX_GROUP },
+		.gate = { { GATE_LINK, { GATE_MAC_BYTES }, 0, GATE_HEARS, 0 }, l->gate4, l->gate6, 32, 128 },
+		.sandbox = { { plan->link,
+			       { GATE_SANDBOX_MAC_BYTES },
+			       GATE_SANDBOX_GROUP,
+			       GATE_MTU,
+			       plan->big_tcp ? GATE_BIG_TCP : 0 },
 			     l->sandbox4,
 			     l->sandbox6,
 			     l->plen4,

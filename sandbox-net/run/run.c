@@ -242,6 +242,7 @@ static int set_up(struct run *r, struct err *err)
 	tap.owner = r->init.seal.privileged ? r->user.uid : 0;
 	gate_plan_usual(&plan);
 	plan.tap = r->options->tap ? &tap : NULL;
+	plan.big_tcp = !plan.tap;
 	if (handoff_run(r->options->gate_fd, r->ns.net, &plan, r->resources.holder, err) || wait_until_built(r, err))
 		return -1;
 	close(r->options->gate_fd);

@@ -6,6 +6,7 @@ import hashlib
 import pytest
 
 from lab import pattern, v4, wait_for
+from lab.attached import attached
 
 SIZE = 64 << 20
 
@@ -34,6 +35,31 @@ def test_bulk_both_ways_at_once(lab, who):
     close = result.one("close")
     assert (close["up"], close["down"]) == (SIZE, SIZE), result
     assert close["end"] == "client"
+
+
+# What the link takes in one piece from TCP over IPv4: IFLA_GSO_IPV4_MAX_SIZE, which Linux has had since 6.3.
+PIECE = """
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as sock:
+        sock.send(struct.pack("=IHHII BxHiII", 32, 18, 1, 1, 0, 0, 0, socket.if_nametoindex("eth0"), 0, 0))
+        answer = sock.recv(65536)
+    at, found = 32, None
+    while at < len(answer):
+        size, kind = struct.unpack_from("=HH", answer, at)
+        if kind == 63:
+            found = struct.unpack_from("=I", answer, at + 4)[0]
+        at += (size + 3) & ~3
+    show(piece=found)
+"""
+
+
+def test_pieces(lab, who):
+    """Big ones where only the kernel's stack is at the link. Another's (gVisor's) may be at the link of a sandbox that was there before."""
+    (own,) = lab.python([], PIECE, user=who).shown
+    with attached(lab, user=who) as box:
+        (others,) = box.python(PIECE)
+    if own["piece"] is None:
+        pytest.skip("Linux before 6.3")
+    assert (own["piece"], others["piece"]) == (262144, 65536)
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])

@@ -228,6 +228,53 @@ def test_housekeeping(lab):
     assert result.one("drop")["reason"] == "icmp" and result.one("drop")["dst"] == "2001:db8::1", result
 
 
+def test_longer_than_the_link(lab, who):
+    """What a guest sends with an MTU of its own choice is refused and on record to the byte, as any packet."""
+    sizes = [1500, 1501, 1504, 1505, 2000, 9000, 60000]
+    result = guest(lab, f"""
+        for size in {sizes}:
+            packet = ipv4(udp(bytes(size - 28), size, 5000), socket.inet_aton("{v4('raw')}"))
+            send(GATE_MAC, 0x0800, packet)
+            answer = receive(lambda f: f[12:14] == b"\\x08\\0" and f[23] == 1)
+            show(size=size, unreachable=answer[34:36].hex(), about=answer[42:62] == packet[:20], fits=len(answer) <= 14 + 1500)
+        """, user=who)
+    assert result.shown == [{"size": size, "unreachable": "0303", "about": True, "fits": True} for size in sizes], result
+    assert sum(record["count"] for record in result.of("drop")) == len(sizes) and sum(record["bytes"] for record in result.of("drop")) == sum(sizes), result
+    assert {record["reason"] for record in result.of("drop")} == {"udp"} and not result.of("gap"), result
+
+
+def test_path_mtu(lab, who):
+    """The gate sends no packet that is longer than the link's MTU; nor than what the guest says of a narrower way behind it."""
+    result = guest(lab, f"""
+        there = socket.inet_aton("{v4('raw')}")
+        def tcp(seq, ack, flags, data=b"", options=b""):
+            head = struct.pack("!HHIIBBHHH", 4321, 7, seq, ack, 5 + len(options) // 4 << 4, flags, 65535, 0, 0) + options
+            check = sum16(OWN + there + struct.pack("!HH", 6, len(head) + len(data)) + head + data)
+            send(GATE_MAC, 0x0800, ipv4(head[:16] + struct.pack("!H", check) + head[18:] + data, there, 6))
+        def answer(wanted):
+            return receive(lambda f: f[12:14] == b"\\x08\\0" and f[23] == 6 and f[34:38] == struct.pack("!HH", 7, 4321) and wanted(f))
+        length = lambda f: struct.unpack("!H", f[16:18])[0]
+        seq = lambda f: struct.unpack("!I", f[38:42])[0]
+        lengths = []
+        tcp(999, 0, 2, options=struct.pack("!BBH", 2, 4, 8960))
+        accepted = answer(lambda f: f[47] == 0x12)
+        for i in range(8):
+            tcp(1000 + 1460 * i, seq(accepted) + 1, 0x10, bytes(1460))
+        def echoed(f):
+            lengths.append(length(f))
+            return length(f) >= 1500
+        long = answer(echoed)
+        def too_big(mtu):
+            icmp = struct.pack("!BBHHH", 3, 4, 0, 0, mtu) + long[14:42]
+            send(GATE_MAC, 0x0800, ipv4(icmp[:2] + struct.pack("!H", sum16(icmp)) + icmp[4:], there, 1))
+        too_big(1000)
+        again = answer(lambda f: seq(f) == seq(long) and length(f) < 1500)
+        show(mss=accepted[54:58].hex(), longest=max(lengths), again=length(again))
+        """, ["--allow", f"{v4('raw')}:7"], user=who)
+    assert result.shown == [{"mss": "020405b4", "longest": 1500, "again": 1000}], result
+    assert not result.of("drop"), result
+
+
 def test_nothing_else(lab, who):
     """The monitor has the one device and no network of its own: whoever breaks out of the guest is where the guest was."""
     result = guest(lab, """

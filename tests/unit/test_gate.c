@@ -453,6 +453,8 @@ static void smaller_mtu_is_heard(struct world *w)
 		socklen_t len = sizeof(mtu);
 
 		CHECK(raw >= 0);
+		CHECK_EQ(getsockopt(server, i ? SOL_IPV6 : SOL_IP, i ? IPV6_MTU : IP_MTU, &mtu, &len), 0);
+		CHECK_EQ(mtu, GATE_MTU);
 		CHECK_EQ(send(server, "x", 1, 0), 1);
 		send_too_big(raw, i == 0, 1400);
 		CHECK_EQ(getsockopt(server, i ? SOL_IPV6 : SOL_IP, i ? IPV6_MTU : IP_MTU, &mtu, &len), 0);

@@ -21,6 +21,8 @@
 #include "sandbox-net/gate/sysctl.h"
 #include "sandbox-net/gate/wire.h"
 
+#define BUFFER_MAX 1048576 /* bytes, for each direction of a connection */
+
 struct gate_job {
 	struct stack_ends ends;
 	const struct gate_plan *plan;
@@ -64,6 +66,17 @@ static void allow_ping(void)
 	sysctl_close(proc);
 }
 
+/*
+ * The link has no delay, so that more in the buffers of its sockets makes nothing faster; and it is the host's memory, which a
+ * sandbox could take for each connection by not reading, or by sending what nobody reads. The host's own bound may be 32 MB.
+ */
+static void bound_buffers(int proc)
+{
+	/* For a new namespace these are the host's. Without effect they stay, which the caller can do nothing about. */
+	(void)sysctl_bound(proc, "net/ipv4/tcp_rmem", BUFFER_MAX);
+	(void)sysctl_bound(proc, "net/ipv4/tcp_wmem", BUFFER_MAX);
+}
+
 static int build(void *arg, int *fds, struct err *err)
 {
 	__attribute__((cleanup(netlink_close))) struct netlink nl = { .fd = -1 };
@@ -74,6 +87,7 @@ static int build(void *arg, int *fds, struct err *err)
 		return -1;
 	proc = sysctl_open();
 	rules_lift_icmp_limit(proc);
+	bound_buffers(proc);
 	sysctl_close(proc);
 	if (stack_check(netlink_open(&nl, NETLINK_ROUTE), "netlink socket", err) ||
 	    build_gate_side(&nl, job, &gw, err) || (job->plan->tap && sockets_open_guest(gw, &fds[HANDOFF_GUEST], err)))

@@ -15,6 +15,12 @@ int sysctl_open(void);
 /* Writes `value` to /proc/sys/`path` as the present namespace has it. False when that did not work; `proc` may be -1. */
 bool sysctl_write(int proc, const char *path, const char *value);
 
+/*
+ * For one of the form "least initial most" (tcp_rmem and the like, tcp(7)): makes `most` the most, and of the initial value too, where it
+ * is more than that. False when that did not work; `proc` may be -1.
+ */
+bool sysctl_bound(int proc, const char *path, unsigned long most);
+
 /* Accepts -1. */
 void sysctl_close(int proc);
 

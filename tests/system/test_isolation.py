@@ -4,6 +4,8 @@
 tests/unit/test_isolation.c has the whole table for the proxy; here is that a job's processes really are as isolated.
 """
 
+import ctypes
+import fcntl
 import os
 import re
 import signal
@@ -17,6 +19,8 @@ from lab.attached import attached
 
 AT_FDCWD = -100
 EACCES = 13
+SYS_PIDFD_GETFD = 438
+SIOCGSKNS = 0x894C
 FINDER_CAPABILITIES = 1 << 19 | 1 << 2  # SYS_PTRACE, DAC_READ_SEARCH
 
 
@@ -67,6 +71,35 @@ def test_what_the_proxy_holds(job, who):
     assert {values[key] for key in ("CapInh", "CapPrm", "CapEff", "CapAmb")} == {"0" * 16}
     if not who:
         assert values["CapBnd"] == "0" * 16 and values["Groups"].strip() == "" and values["Uid"].split() == ["65534"] * 4
+
+
+def sockets(pid):
+    """Its sockets, one after the other, as our own."""
+    libc, process = ctypes.CDLL(None, use_errno=True), os.pidfd_open(pid)
+    try:
+        for fd, path in descriptors(pid).items():
+            if path.startswith("socket:"):
+                copy = libc.syscall(SYS_PIDFD_GETFD, process, fd, 0)
+                assert copy >= 0, os.strerror(ctypes.get_errno())
+                with socket.socket(fileno=copy) as one:
+                    yield one
+    finally:
+        os.close(process)
+
+
+def test_buffers(job):
+    """What one connection may hold of the host's memory, in the gate's namespace: the one that its listening sockets are in."""
+    found = set()
+    for one in sockets(roles(job)["proxy"]):
+        if one.family == socket.AF_INET and one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+            gate = fcntl.ioctl(one, SIOCGSKNS)
+            try:
+                text = subprocess.run(["nsenter", f"--net=/proc/{os.getpid()}/fd/{gate}", "cat", "/proc/sys/net/ipv4/tcp_rmem", "/proc/sys/net/ipv4/tcp_wmem"],
+                                      capture_output=True, text=True, check=True, timeout=60).stdout
+            finally:
+                os.close(gate)
+            found.update(int(line.split()[-1]) for line in text.splitlines())
+    assert found == {1 << 20}
 
 
 def test_what_the_finder_holds(job, who):

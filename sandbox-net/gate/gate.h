@@ -68,16 +68,15 @@ int gate_check_empty(int s_netns, const struct gate_tap *tap, struct err *err);
 
 /*
  * Checks, from inside S, that its only way out is the gate: two links (lo and
- * ours), default routes over the gate and nothing else. Neighbours that S asked for, and nobody was, are no way out.
- * Returns 0; or -1 with what was found.
+ * ours), default routes over the gate and nothing else. Returns 0; or -1 with what was found.
  */
 int gate_check(int s_netns, const struct gate_plan *plan, struct err *err);
 
 /*
- * Proves this for an S in which nothing has run yet: there is no neighbour but the gate; and that this proxy answers: TCP over IPv4 and IPv6 to an arbitrary address and
+ * Proves this, and that this proxy answers: TCP over IPv4 and IPv6 to an arbitrary address and
  * a datagram to port 53 each bring back `nonce`. Waits at most 5 s for each answer.
  *
- * With plan->tap: three links, no address, route or neighbour but those of lo, and what answers
+ * With plan->tap: three links, no address or route but those of lo, and what answers
  * is asked for through the TAP device, by a network namespace that stands in for the guest.
  * Returns 0; or -1 with what was found.
  */

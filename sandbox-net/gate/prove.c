@@ -3,7 +3,8 @@
  * gate_prove(), gate_check() and gate_check_empty(): reads back, from the kernel, everything that S could send
  * packets with, and accepts only what gate_build() and the kernel itself put
  * there. Policy rules of S need no look: they can only choose among tables,
- * and the routes of all tables are checked.
+ * and the routes of all tables are checked. Neighbours of S need none either: they choose a MAC on a link whose only other end is the
+ * gate's, which takes what is for its own. (To read them, the kernel would go through those of all namespaces.)
  *
  * Tunnel devices that the kernel puts into every new namespace where their
  * modules are loaded (sit0, tunl0, …) can't be removed. They are accepted while they are down.
@@ -14,7 +15,6 @@
 #include <errno.h>
 #include <linux/if_addr.h>
 #include <linux/if_link.h>
-#include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <stdbool.h>
@@ -39,7 +39,6 @@ struct prove {
 	unsigned addrs;	       /* of eth */
 	unsigned defaults;
 	bool empty; /* there must be no gate yet */
-	bool used;  /* S has run: it may have asked for neighbours that nobody is */
 };
 
 struct prove_attrs {
@@ -193,26 +192,6 @@ static int addr_cb(const struct nlmsghdr *nlh, void *arg)
 	return refuse(p);
 }
 
-/* Static is what gate_build() adds; the kernel's own are multicast entries without an address to resolve. */
-static int neigh_cb(const struct nlmsghdr *nlh, void *arg)
-{
-	const struct ndmsg *nd = mnl_nlmsg_get_payload(nlh);
-	struct prove_attrs a = attrs_of(nlh, sizeof(*nd));
-	char text[INET6_ADDRSTRLEN];
-	struct prove *p = arg;
-	const struct stack_end *gate = &p->ends.gate;
-
-	if ((uint32_t)nd->ndm_ifindex == p->lo || nd->ndm_state == NUD_NOARP)
-		return MNL_CB_OK;
-	if (!p->tap && (uint32_t)nd->ndm_ifindex == p->eth && nd->ndm_state == NUD_PERMANENT &&
-	    attr_is_addr(a.tb[NDA_DST], nd->ndm_family == AF_INET ? &gate->v4 : &gate->v6))
-		return MNL_CB_OK;
-	if (p->used && !(nd->ndm_state & ~(NUD_INCOMPLETE | NUD_FAILED)))
-		return MNL_CB_OK;
-	err_set(p->err, "it has a neighbour that is not the gate: %s", attr_text(a.tb[NDA_DST], nd->ndm_family, text));
-	return refuse(p);
-}
-
 /* Several next hops, a gateway of the other family, a next hop object or an encapsulation: none of them is ours. */
 static bool is_plain_route(const struct prove_attrs *a)
 {
@@ -288,8 +267,6 @@ static int check_layout(struct prove *p)
 			       : !p->eth ? p->ends.sandbox.link.name
 					 : p->tap->name);
 	if (dump(&nl, p, RTM_GETADDR, AF_UNSPEC, sizeof(struct ifaddrmsg), addr_cb) ||
-	    dump(&nl, p, RTM_GETNEIGH, AF_INET, sizeof(struct ndmsg), neigh_cb) ||
-	    dump(&nl, p, RTM_GETNEIGH, AF_INET6, sizeof(struct ndmsg), neigh_cb) ||
 	    dump(&nl, p, RTM_GETROUTE, AF_INET, sizeof(struct rtmsg), route_cb) ||
 	    dump(&nl, p, RTM_GETROUTE, AF_INET6, sizeof(struct rtmsg), route_cb))
 		return -1;
@@ -309,7 +286,7 @@ struct prove_job {
 static int prove(void *arg, int *fds, struct err *err)
 {
 	const struct prove_job *job = arg;
-	struct prove p = { .err = err, .tap = job->tap, .used = !job->nonce };
+	struct prove p = { .err = err, .tap = job->tap };
 
 	(void)fds;
 	if (stack_ends(&p.ends, job->plan, err))

@@ -61,8 +61,8 @@ int gate_build(int s_netns, const struct gate_plan *plan, struct gate *gate, str
 void gate_close(struct gate *gate);
 
 /*
- * Whether S, which somebody else made, has no network: `lo`, links that are down and nobody can remove, no route and no
- * neighbour beside theirs; with `tap`, also that device, left from a gate before. Returns 0; or -1 with what was found, in printable ASCII.
+ * Whether S, which somebody else made, has no network: `lo`, links that are down and nobody can remove, no route beside
+ * theirs but over lo or to nowhere, and none of these in the gate's way; with `tap`, also that device, left from a gate before. Returns 0; or -1 with what was found, in printable ASCII.
  */
 int gate_check_empty(int s_netns, const struct gate_tap *tap, struct err *err);
 

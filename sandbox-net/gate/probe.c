@@ -101,8 +101,8 @@ int probe_gate(const struct gate_layout *layout, const uint8_t nonce[HANDOFF_NON
 {
 	char gate4[ADDR_STRLEN], gate6[ADDR_STRLEN];
 	struct probe probes[] = {
-		{ .what = "TCP", .to = "198.51.100.1:9", .type = SOCK_STREAM, .fd = -1 },
-		{ .what = "TCP", .to = "[2001:db8::1]:9", .type = SOCK_STREAM, .fd = -1 },
+		{ .what = "TCP", .to = PROBE_ADDR4 ":9", .type = SOCK_STREAM, .fd = -1 },
+		{ .what = "TCP", .to = "[" PROBE_ADDR6 "]:9", .type = SOCK_STREAM, .fd = -1 },
 		{ .what = "DNS", .to = addr_format(&layout->gate4, gate4), .type = SOCK_DGRAM, .fd = -1 },
 		{ .what = "DNS", .to = addr_format(&layout->gate6, gate6), .type = SOCK_DGRAM, .fd = -1 },
 	};

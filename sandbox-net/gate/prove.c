@@ -22,13 +22,15 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/prefix.h"
 #include "sandbox-net/gate/netlink.h"
 #include "sandbox-net/gate/netns.h"
 #include "sandbox-net/gate/probe.h"
 #include "sandbox-net/gate/stack.h"
 #include "sandbox-net/gate/wire.h"
 
-#define PROVE_ATTRS 64 /* attribute types looked at */
+#define PROVE_ATTRS   64   /* attribute types looked at */
+#define PROVE_METRIC6 1024 /* of an IPv6 route that is added without one: IP6_RT_PRIO_USER of the kernel */
 
 /* What was found so far. */
 struct prove {
@@ -210,6 +212,72 @@ static bool is_kernel_route(const struct prove *p, const struct rtmsg *rt, const
 	       rt->rtm_dst_len == (rt->rtm_family == AF_INET ? p->ends.sandbox.plen4 : p->ends.sandbox.plen6);
 }
 
+static bool leads_nowhere(const struct rtmsg *rt)
+{
+	return rt->rtm_type == RTN_UNREACHABLE || rt->rtm_type == RTN_BLACKHOLE || rt->rtm_type == RTN_PROHIBIT;
+}
+
+/*
+ * What must go to the gate: itself, what its proof asks, and what its DNS gives out for names. `near`: length of the link's own route that leads
+ * there, to which a shorter one is not preferred.
+ */
+static const struct {
+	const char *prefix;
+	unsigned near;
+} needed[] = {
+	{ GATE_ADDR4, GATE_PLEN4 }, { GATE_ADDR6, GATE_PLEN6 }, { PROBE_ADDR4, 0 },
+	{ PROBE_ADDR6, 0 },	    { GATE_POOL4, 0 },		{ GATE_POOL6, 0 },
+};
+
+/* Where a route of the tables that every stack asks would take some of it away. The one of addresses is asked first. */
+static bool takes_needed(const struct rtmsg *rt, const struct nlattr *dst, uint32_t table)
+{
+	struct prefix route = { .addr.family = rt->rtm_family == AF_INET ? ADDR_V4 : ADDR_V6, .len = rt->rtm_dst_len };
+
+	if (table != RT_TABLE_MAIN && table != RT_TABLE_LOCAL)
+		return false;
+	if (dst && mnl_attr_get_payload_len(dst) == addr_size(&route.addr))
+		memcpy(route.addr.b, mnl_attr_get_payload(dst), addr_size(&route.addr));
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
+		struct prefix own;
+
+		if (prefix_parse(needed[i].prefix, strlen(needed[i].prefix), &own) == 0 &&
+		    (prefix_contains(&route, &own.addr) || prefix_contains(&own, &route.addr)) &&
+		    (table == RT_TABLE_LOCAL || route.len >= needed[i].near))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Before there is a gate: a route that leads nowhere or to lo, and from which the kernel would not let the gate's in, or which it would prefer to
+ * the gate's. No way out, but the gate would not work.
+ */
+static bool is_in_the_way(const struct prove *p, const struct rtmsg *rt, const struct prove_attrs *a, uint32_t table)
+{
+	const uint32_t metric_of_gates = rt->rtm_family == AF_INET ? 0 : PROVE_METRIC6;
+
+	if (!p->empty || p->tap)
+		return false;
+	if (table == RT_TABLE_MAIN && rt->rtm_dst_len == 0)
+		return attr_u32(a->tb[RTA_PRIORITY]) <= metric_of_gates;
+	return takes_needed(rt, a->tb[RTA_DST], table);
+}
+
+static int refuse_in_the_way(struct prove *p, const struct rtmsg *rt, const struct nlattr *dst, uint32_t table)
+{
+	const char *to = leads_nowhere(rt) ? "unreachable, blackhole or prohibit" : "dev lo";
+	char text[INET6_ADDRSTRLEN];
+
+	if (rt->rtm_dst_len == 0)
+		err_set(p->err, "it has an IPv%d default route already: %s", rt->rtm_family == AF_INET ? 4 : 6, to);
+	else
+		err_set(p->err, "it has a route in the gate's way: %s/%u, %s%s", attr_text(dst, rt->rtm_family, text),
+			(unsigned)rt->rtm_dst_len, to,
+			table == RT_TABLE_LOCAL ? ", in table local, as an address of lo makes one" : "");
+	return refuse(p);
+}
+
 static int route_cb(const struct nlmsghdr *nlh, void *arg)
 {
 	const struct rtmsg *rt = mnl_nlmsg_get_payload(nlh);
@@ -220,7 +288,9 @@ static int route_cb(const struct nlmsghdr *nlh, void *arg)
 	struct prove *p = arg;
 	const struct stack_end *gate = &p->ends.gate;
 
-	if (rt->rtm_type == RTN_UNREACHABLE || rt->rtm_type == RTN_BLACKHOLE || rt->rtm_type == RTN_PROHIBIT)
+	if ((leads_nowhere(rt) || oif == p->lo) && is_in_the_way(p, rt, &a, table))
+		return refuse_in_the_way(p, rt, a.tb[RTA_DST], table);
+	if (leads_nowhere(rt))
 		return MNL_CB_OK;
 	if (is_plain_route(&a)) {
 		if (oif == p->lo || ((oif == p->eth || (p->tap && oif == p->tun)) && is_kernel_route(p, rt, &a, table)))

@@ -4,8 +4,7 @@
  * stand before S's end comes up, so there is no moment in which S could send
  * something that the gate would treat differently.
  *
- * All of it happens in a child process; when anything fails the child ends,
- * and with it G, the veth pair and whatever was set on the link.
+ * All of it happens in a child process; when anything fails, it takes the veth pair away and ends, and with it G.
  */
 #include "sandbox-net/gate/gate.h"
 
@@ -77,11 +76,23 @@ static void bound_buffers(int proc)
 	(void)sysctl_bound(proc, "net/ipv4/tcp_wmem", BUFFER_MAX);
 }
 
+/* This process stays in S. */
+static int build_sandbox_side(const struct gate_job *job, struct err *err)
+{
+	if (netns_enter(job->s_netns, err))
+		return -1;
+	if ((job->plan->alone && alone_load(err)) ||
+	    (job->plan->tap ? wire_build(job->plan->tap, err) : stack_build(&job->ends, err)))
+		return err_wrap(err, "sandbox");
+	allow_ping();
+	return 0;
+}
+
 static int build(void *arg, int *fds, struct err *err)
 {
 	__attribute__((cleanup(netlink_close))) struct netlink nl = { .fd = -1 };
 	const struct gate_job *job = arg;
-	int gw, proc;
+	int gw = 0, proc, rc;
 
 	if (netns_new(err) || rules_load(RULES_GATE, &job->values, err) || sockets_open(fds, err))
 		return -1;
@@ -91,14 +102,15 @@ static int build(void *arg, int *fds, struct err *err)
 	sysctl_close(proc);
 	if (stack_check(netlink_open(&nl, NETLINK_ROUTE), "netlink socket", err) ||
 	    build_gate_side(&nl, job, &gw, err) || (job->plan->tap && sockets_open_guest(gw, &fds[HANDOFF_GUEST], err)))
-		return err_wrap(err, "gate");
-	if (netns_enter(job->s_netns, err))
-		return -1;
-	if ((job->plan->alone && alone_load(err)) ||
-	    (job->plan->tap ? wire_build(job->plan->tap, err) : stack_build(&job->ends, err)))
-		return err_wrap(err, "sandbox");
-	allow_ping();
-	return stack_check(netlink_wait_running(&nl, gw), "wait for gw0", err);
+		rc = err_wrap(err, "gate");
+	else
+		rc = build_sandbox_side(job, err) || stack_check(netlink_wait_running(&nl, gw), "wait for gw0", err)
+			     ? -1
+			     : 0;
+	/* The kernel would do so, but only when it comes to that: whoever tries again at once must not find half a gate. */
+	if (rc && gw)
+		(void)netlink_del_link(&nl, gw);
+	return rc;
 }
 
 void gate_plan_usual(struct gate_plan *plan)

@@ -53,7 +53,7 @@ void gate_plan_usual(struct gate_plan *plan);
  * below the caller's. The caller must have CAP_SYS_ADMIN and CAP_NET_ADMIN
  * over its own user namespace; it stays in its own network namespace, since
  * the work is done in a child process. The link's end in S comes up last, and carries packets when this
- * returns. Returns 0; or -1 with every descriptor -1, and the kernel then takes what was built away.
+ * returns. Returns 0; or -1 with every descriptor -1, and no link of it is in S any more.
  */
 int gate_build(int s_netns, const struct gate_plan *plan, struct gate *gate, struct err *err);
 

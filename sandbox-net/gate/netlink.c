@@ -163,6 +163,17 @@ int netlink_find_link(struct netlink *nl, const char *name, int *index)
 	return r ? r : *index > 0 ? 0 : -ENODEV;
 }
 
+int netlink_del_link(struct netlink *nl, int index)
+{
+	struct netlink_request req;
+	struct ifinfomsg *ifi = netlink_begin(&req, RTM_DELLINK, 0, sizeof(*ifi));
+	int r;
+
+	ifi->ifi_index = index;
+	r = netlink_talk(nl, &req, NULL, NULL);
+	return r == -ENODEV ? 0 : r;
+}
+
 int netlink_set_mac(struct netlink *nl, int index, const uint8_t mac[NETLINK_MAC])
 {
 	struct netlink_request req;

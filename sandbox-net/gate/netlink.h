@@ -63,6 +63,9 @@ int netlink_add_veth(struct netlink *nl, const struct netlink_end *near, const s
 /* The index of a link by name. */
 int netlink_find_link(struct netlink *nl, const char *name, int *index);
 
+/* Takes a link away, and the other end of a veth pair with it, before it returns; where there is none, that is no error. */
+int netlink_del_link(struct netlink *nl, int index);
+
 /* Sets a link's hardware address. */
 int netlink_set_mac(struct netlink *nl, int index, const uint8_t mac[NETLINK_MAC]);
 

@@ -466,20 +466,6 @@ static void smaller_mtu_is_heard(struct world *w)
 	world_check_counters(w, want);
 }
 
-static void eth0_goes_with_the_gate(struct world *w)
-{
-	uint64_t until = clock_mono_us() + 5000000;
-
-	CHECK(if_nametoindex(GATE_SANDBOX_LINK) > 0);
-	gate_close(&w->gate);
-	for (int i = 0; i < HANDOFF_FDS; i++)
-		CHECK_EQ(w->gate.fds[i], -1);
-	while (if_nametoindex(GATE_SANDBOX_LINK)) {
-		CHECK(clock_mono_us() < until);
-		poll(NULL, 0, 5);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -495,7 +481,6 @@ int main(void)
 		WORLD_TEST(scans_are_counted),
 		WORLD_TEST(quiet_sandbox_leaves_no_trace),
 		WORLD_TEST(smaller_mtu_is_heard),
-		WORLD_TEST(eth0_goes_with_the_gate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -223,6 +223,35 @@ static void proof_of_a_wire_finds_routes(struct world *w)
 	netlink_close(&nl);
 }
 
+/* The kernel takes a namespace away when it comes to it. */
+static void eth0_goes_with_the_gate(struct world *w)
+{
+	CHECK(if_nametoindex(GATE_SANDBOX_LINK) > 0);
+	gate_close(&w->gate);
+	for (int i = 0; i < HANDOFF_FDS; i++)
+		CHECK_EQ(w->gate.fds[i], -1);
+	while (if_nametoindex(GATE_SANDBOX_LINK))
+		poll(NULL, 0, 5);
+}
+
+/* Of a gate that can't be built, nothing is left when that is known; what was there stays. */
+static void half_a_gate_goes_at_once(struct world *w)
+{
+	const struct gate_tap no_tap = { .name = GATE_SANDBOX_LINK };
+	struct gate_plan plan = w->plan;
+	struct err err = { "" };
+	struct gate gate;
+
+	snprintf(plan.link, sizeof(plan.link), "eth1");
+	plan.tap = &no_tap;
+	CHECK_EQ(gate_build(w->s_netns, &plan, &gate, &err), -1);
+	CHECK(strstr(err.text, "TAP device"));
+	CHECK_EQ(if_nametoindex("eth1"), 0);
+	CHECK_EQ(gate_build(w->s_netns, &w->plan, &gate, &err), -1);
+	CHECK(strstr(err.text, "veth pair"));
+	CHECK_EQ(if_nametoindex(GATE_SANDBOX_LINK), w->eth);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -232,6 +261,8 @@ int main(void)
 		WORLD_TEST(proof_finds_other_routes),
 		WORLD_TEST(proof_needs_the_link),
 		WORLD_TEST(empty_or_not),
+		WORLD_TEST(eth0_goes_with_the_gate),
+		WORLD_TEST(half_a_gate_goes_at_once),
 		WORLD_TEST_TAP(proof_holds_for_a_wire),
 		WORLD_TEST_TAP(proof_of_a_wire_finds_a_stack),
 		WORLD_TEST_TAP(proof_of_a_wire_finds_routes),

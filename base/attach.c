@@ -84,9 +84,7 @@ int attach_path(char path[static PATH_MAX], const char *dir, const char *job, co
 	int n;
 
 	if (!attach_name_ok(job))
-		return err_set(
-			err, "a job's name has 1 to %d letters, digits, '-', '_' and '.', and no '.' at its beginning",
-			ATTACH_NAME_MAX);
+		return err_set(err, "the job's name: " ATTACH_NAME_TEXT);
 	n = snprintf(path, PATH_MAX, "%s/%s.%s", dir, job, suffix);
 	if (n < 0 || (size_t)n >= sizeof(((struct sockaddr_un *)0)->sun_path))
 		return err_set(err, "%s/%s.%s is too long for the name of a socket", dir, job, suffix);

@@ -27,11 +27,12 @@
 
 struct err;
 
-#define ATTACH_MAGIC	0x6e670101u /* "ng", version 1 of this */
-#define ATTACH_NAME_MAX 64	    /* bytes of a job's or a sandbox's name, without the NUL */
-#define ATTACH_FILE_MAX 256	    /* with the NUL, as the two below */
-#define ATTACH_TO_MAX	256
-#define ATTACH_TEXT_MAX 1024
+#define ATTACH_MAGIC	 0x6e670101u /* "ng", version 1 of this */
+#define ATTACH_NAME_MAX	 64	     /* bytes of a job's or a sandbox's name, without the NUL */
+#define ATTACH_NAME_TEXT "not a name; write 1 to 64 letters, digits, '-', '_' and '.', the last not at the beginning"
+#define ATTACH_FILE_MAX	 256 /* with the NUL, as the two below */
+#define ATTACH_TO_MAX	 256
+#define ATTACH_TEXT_MAX	 1024
 
 enum attach_type {
 	ATTACH_REQUEST = 1,

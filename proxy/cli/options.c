@@ -12,6 +12,7 @@
 #include "base/digits.h"
 #include "base/err.h"
 #include "proxy/cli/suggest.h"
+#include "rules/entry.h"
 
 enum {
 	OPT_ALLOW = 256,
@@ -103,12 +104,28 @@ static const struct {
 	{ LIMIT_PIDS, "--pids" },	  { LIMIT_CPUS, "--cpus" },
 };
 
+/* Every value that can't be: the option, the value, what it is not and what to write, as rules/ says it of an entry. */
+static int refuse_value(const char *option, const char *arg, const char *what, struct err *err)
+{
+	char quoted[ENTRY_QUOTE_MAX];
+
+	return err_set(err, "%s: %s: %s", option, entry_quote(arg, strlen(arg), quoted), what);
+}
+
 static int check_job(const char *job, struct err *err)
 {
-	if (attach_name_ok(job))
-		return 0;
-	return err_set(err, "--job: a name has 1 to %d letters, digits, '-', '_' and '.', and does not begin with '.'",
-		       ATTACH_NAME_MAX);
+	return attach_name_ok(job) ? 0 : refuse_value("--job", job, ATTACH_NAME_TEXT, err);
+}
+
+static int take_duration(const char *option, const char *arg, uint64_t *us, struct err *err)
+{
+	return limits_parse(LIMIT_DURATION, arg, strlen(arg), us, err) < 0 ? err_wrap(err, "%s", option) : 0;
+}
+
+static int take_path(const char *option, const char *arg, const char **path, struct err *err)
+{
+	*path = arg;
+	return *arg ? 0 : refuse_value(option, arg, "not a path", err);
 }
 
 /* The number of a descriptor that netgate was started with, or -1. */
@@ -126,15 +143,14 @@ static int take_waiting(struct options *o, int code, const char *arg, struct err
 	o->waits = true;
 	switch (code) {
 	case OPT_WAIT:
-		if (limits_parse_duration(arg, strlen(arg), &o->wait_us) < 0 || o->wait_us == 0)
-			return err_set(err, "--wait: write a duration such as 60s or 5m");
-		return 0;
+		return take_duration("--wait", arg, &o->wait_us, err);
 	case OPT_PID_FILE:
-		o->pid_file = arg;
-		return *arg ? 0 : err_set(err, "--pid-file: name a file");
+		return take_path("--pid-file", arg, &o->pid_file, err);
 	case OPT_READY_FD:
 		o->ready_fd = take_descriptor(arg);
-		return o->ready_fd >= 0 ? 0 : err_set(err, "--ready-fd: the number of an open descriptor, 3 or more");
+		if (o->ready_fd >= 0)
+			return 0;
+		return refuse_value("--ready-fd", arg, "not an open descriptor; write its number, 3 or more", err);
 	case OPT_KEEP:
 		o->keep = true;
 		return 0;
@@ -147,9 +163,9 @@ static int take_waiting(struct options *o, int code, const char *arg, struct err
 static int add_resolver(struct options *o, const char *text, struct err *err)
 {
 	if (o->n_resolvers == RESOLVER_SERVERS_MAX)
-		return err_set(err, "--resolver: %d at most", RESOLVER_SERVERS_MAX);
+		return err_set(err, "--resolver: may be given %d times", RESOLVER_SERVERS_MAX);
 	if (endpoint_parse(text, strlen(text), 53, &o->resolvers[o->n_resolvers]) < 0)
-		return err_set(err, "--resolver: write IP, IP:PORT or [IP6]:PORT");
+		return refuse_value("--resolver", text, "not an address; write IP, IP:PORT or [IP6]:PORT", err);
 	o->n_resolvers++;
 	return 0;
 }
@@ -174,16 +190,18 @@ static bool *flag_of(struct options *o, int code)
 }
 
 /* What the policy is made of. */
-static int take_allowed(struct options *o, int code, const char *arg)
+static int take_allowed(struct options *o, int code, const char *arg, struct err *err)
 {
 	if (code == OPT_PERMITS)
-		o->permits = arg;
-	else if (code == OPT_CHOOSE)
+		return take_path("--permits", arg, &o->permits, err);
+	if (code == OPT_POLICY && !*arg)
+		return refuse_value("--policy", arg, "not a path", err);
+	if (code == OPT_CHOOSE) {
 		o->choose = arg;
-	else
-		o->entries[o->n_entries++] =
-			(struct option_entry){ .kind = (enum option_kind)(code - OPT_ALLOW + (int)OPTION_ALLOW),
-					       .text = arg };
+		return attach_name_ok(arg) ? 0 : refuse_value("--choose", arg, ATTACH_NAME_TEXT, err);
+	}
+	o->entries[o->n_entries++] =
+		(struct option_entry){ .kind = (enum option_kind)(code - OPT_ALLOW + (int)OPTION_ALLOW), .text = arg };
 	return 0;
 }
 
@@ -198,7 +216,7 @@ static int take(struct options *o, int code, const char *name, char *arg, struct
 		return 0;
 	}
 	if (code >= OPT_ALLOW && code <= OPT_CHOOSE)
-		return take_allowed(o, code, arg);
+		return take_allowed(o, code, arg, err);
 	if (code >= OPT_WAIT && code <= OPT_READY_FD)
 		return take_waiting(o, code, arg, err);
 	switch (code) {
@@ -209,7 +227,7 @@ static int take(struct options *o, int code, const char *name, char *arg, struct
 	case OPT_WRITE:
 	case OPT_FS:
 		if (code == OPT_FS && strcmp(arg, "host") != 0 && strcmp(arg, "sealed") != 0)
-			return err_set(err, "--fs: \"sealed\" (the default) or \"host\"");
+			return refuse_value("--fs", arg, "neither sealed (the default) nor host", err);
 		o->launcher[o->n_launcher++] = (char *)name;
 		o->launcher[o->n_launcher++] = arg;
 		return 0;
@@ -219,16 +237,12 @@ static int take(struct options *o, int code, const char *name, char *arg, struct
 	case OPT_RESOLVER:
 		return add_resolver(o, arg, err);
 	case OPT_TIMEOUT:
-		if (limits_parse_duration(arg, strlen(arg), &o->timeout_us) < 0)
-			return err_set(
-				err, "--timeout: write a duration such as 90s, 5m or 1h30m (without a unit: seconds)");
-		return 0;
+		return take_duration("--timeout", arg, &o->timeout_us, err);
 	case OPT_JOB:
 		o->job = arg;
 		return check_job(arg, err);
 	case OPT_LOG:
-		o->log = arg;
-		return 0;
+		return take_path("--log", arg, &o->log, err);
 	default:
 		*flag_of(o, code) = true;
 		return 0;

@@ -27,7 +27,7 @@ struct options {
 	struct option_entry *entries; /* owned */
 	size_t n_entries;
 	const char *permits; /* NULL: what is allowed stands in the entries; else a directory of policies (permits.h) */
-	const char *choose;  /* of those, this one; NULL: none by name */
+	const char *choose;  /* of those, this one: attach_name_ok(); NULL: none by name */
 	char **launcher;     /* options that are the launcher's: "--user", "alice", …; the array is owned */
 	size_t n_launcher;
 	struct endpoint resolvers[RESOLVER_SERVERS_MAX];

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See the header. What is chosen came from outside: names are checked before they become part of a path. */
+/* See the header. What is chosen came from outside: o->choose is a name that can be part of a path (options.c). */
 #include "proxy/cli/permits.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/attach.h"
 #include "base/err.h"
 #include "proxy/cli/options.h"
 #include "rules/policy.h"
@@ -115,11 +115,7 @@ int permits_add(struct policy_builder *b, const struct options *o, struct err *e
 	for (size_t i = 0; i < o->n_entries; i++)
 		if (o->entries[i].kind == OPTION_NARROW)
 			entries[n++] = o->entries[i].text;
-	if (o->choose && !attach_name_ok(o->choose))
-		rc = err_set(err, "--choose: a policy's name has letters, digits, '-', '_' and '.', and does not begin "
-				  "with '.'");
-	else
-		rc = n > 0 ? narrow(b, o, entries, n, err) : choose(b, o, err);
+	rc = n > 0 ? narrow(b, o, entries, n, err) : choose(b, o, err);
 	free(entries);
 	return rc;
 }

@@ -101,7 +101,7 @@ static int take_risk(struct attach_options *o, const char *value, struct err *er
 			o->risks |= 1u << i;
 			return 0;
 		}
-	return err_set(err, "--accept-risk: net-admin is the one that there is");
+	return err_set(err, "--accept-risk: \"%s\": not a risk that is known; write net-admin", value);
 }
 
 static int take_owner(struct attach_options *o, const char *value, struct err *err)
@@ -110,9 +110,14 @@ static int take_owner(struct attach_options *o, const char *value, struct err *e
 	uint32_t uid;
 
 	if (!pw && digits_parse(value, strlen(value), UINT32_MAX - 1, &uid))
-		return err_set(err, "--owner %s: no such user", value);
+		return err_set(err, "--owner: \"%s\": no such user", value);
 	o->tap.owner = pw ? pw->pw_uid : uid;
 	return 0;
+}
+
+static int check_name(enum word word, const char *value, struct err *err)
+{
+	return attach_name_ok(value) ? 0 : err_set(err, "%s: \"%s\": " ATTACH_NAME_TEXT, names[word], value);
 }
 
 static int take(struct attach_options *o, enum word word, const char *value, struct err *err)
@@ -129,15 +134,10 @@ static int take(struct attach_options *o, enum word word, const char *value, str
 		return 0;
 	case WORD_JOB:
 		o->job = value;
-		return attach_name_ok(value) ? 0 : err_set(err, "--job %s: that can't be the name of a job", value);
+		return check_name(word, value, err);
 	case WORD_NAME:
 		o->name = value;
-		if (attach_name_ok(value))
-			return 0;
-		return err_set(
-			err,
-			"--name: a name has 1 to %d letters, digits, '-', '_' and '.', and does not begin with '.'",
-			ATTACH_NAME_MAX);
+		return check_name(word, value, err);
 	case WORD_RISK:
 		return take_risk(o, value, err);
 	case WORD_TAP:

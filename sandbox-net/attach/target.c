@@ -59,7 +59,7 @@ static int open_pid(struct target *t, const char *what, struct err *err)
 	uint32_t pid;
 
 	if (digits_parse(what, strlen(what), INT32_MAX, &pid) || pid == 0)
-		return err_set(err, "--pid: the number of a process");
+		return err_set(err, "--pid: \"%s\": not the number of a process", what);
 	snprintf(t->to, sizeof(t->to), "pid %u", pid);
 	snprintf(t->name, sizeof(t->name), "pid-%u", pid);
 	return open_process(t, (pid_t)pid, err);
@@ -89,7 +89,8 @@ static int open_path(struct target *t, const char *what, struct err *err)
 	file = basename(copy);
 	if (!*what || strcmp(file, "/") == 0 || strcmp(file, ".") == 0 || strcmp(file, "..") == 0 ||
 	    snprintf(t->file, sizeof(t->file), "%s", file) >= (int)sizeof(t->file))
-		return err_set(err, "--netns: the path of a network namespace, such as /run/netns/NAME");
+		return err_set(err, "--netns: \"%s\": not a path of a network namespace, such as /run/netns/NAME",
+			       what);
 	t->dir = open(dirname(again), O_PATH | O_DIRECTORY | O_CLOEXEC);
 	/* A FIFO must not make it wait; what is no namespace is found out below. */
 	if (t->dir >= 0)

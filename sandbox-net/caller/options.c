@@ -77,7 +77,7 @@ static int parse_fd(const char *name, const char *text, int *out, struct err *er
 	errno = 0;
 	v = strtol(text, &end, 10);
 	if (errno || end == text || *end || v < 3 || v > INT_MAX)
-		return err_set(err, "--%s %s: not a descriptor number of 3 or more", name, text);
+		return err_set(err, "--%s: \"%s\": not a descriptor's number, 3 or more", name, text);
 	*out = (int)v;
 	return 0;
 }
@@ -85,9 +85,9 @@ static int parse_fd(const char *name, const char *text, int *out, struct err *er
 static int add_path(const char *name, const char *text, struct options_paths *paths, struct err *err)
 {
 	if (!*text)
-		return err_set(err, "--%s: the path is empty", name);
+		return err_set(err, "--%s: \"\": not a path", name);
 	if (paths->n == OPTIONS_PATHS_MAX)
-		return err_set(err, "--%s %s: more than %d paths", name, text, OPTIONS_PATHS_MAX);
+		return err_set(err, "--%s: \"%s\": more than %d paths", name, text, OPTIONS_PATHS_MAX);
 	paths->v[paths->n++] = text;
 	return 0;
 }
@@ -99,24 +99,26 @@ static int parse_fs(const char *text, enum options_fs *out, struct err *err)
 	else if (strcmp(text, "host") == 0)
 		*out = OPTIONS_FS_HOST;
 	else
-		return err_set(err, "--fs %s: must be sealed or host", text);
+		return err_set(err, "--fs: \"%s\": neither sealed nor host", text);
 	return 0;
 }
 
 /* Whole and plain: netgate has read what the user wrote. */
-static int parse_number(const char *text, uint64_t *out, struct err *err)
+static int parse_number(const char *name, const char *text, uint64_t *out, struct err *err)
 {
 	char *end;
 
 	errno = 0;
 	*out = strtoull(text, &end, 10);
 	if (errno || *text < '1' || *text > '9' || *end || *out > INT64_MAX)
-		return err_set(err, "%s: not a number from 1 on", text);
+		return err_set(err, "--%s: \"%s\": not a number from 1 on", name, text);
 	return 0;
 }
 
 static int apply(int option, const char *value, struct options *o, struct err *err)
 {
+	static const char *const resources[] = { "memory", "pids", "cpus" };
+
 	switch (option) {
 	case OPT_GATE:
 		return parse_fd("gate-fd", value, &o->gate_fd, err);
@@ -130,7 +132,7 @@ static int apply(int option, const char *value, struct options *o, struct err *e
 		return 0;
 	case OPT_WORKSPACE:
 		if (!*value)
-			return err_set(err, "--workspace: the path is empty");
+			return err_set(err, "--workspace: \"\": not a path");
 		o->workspace = value;
 		return 0;
 	case OPT_READ:
@@ -144,7 +146,7 @@ static int apply(int option, const char *value, struct options *o, struct err *e
 	case OPT_MEMORY:
 	case OPT_PIDS:
 	case OPT_CPUS:
-		return parse_number(value, &o->max[option - OPT_MEMORY], err);
+		return parse_number(resources[option - OPT_MEMORY], value, &o->max[option - OPT_MEMORY], err);
 	case OPT_PROXY_ENV:
 		o->proxy_env = true;
 		return 0;

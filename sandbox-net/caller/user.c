@@ -77,7 +77,7 @@ static int fill_wanted(const char *wanted, struct user *u, struct err *err)
 		return 0;
 	}
 	if (parse_id(wanted, &uid))
-		return err_set(err, "--user %s: no such user", wanted);
+		return err_set(err, "--user: \"%s\": no such user", wanted);
 	pw = getpwuid(uid);
 	fill_from_number(uid, pw ? pw->pw_gid : uid, u);
 	return 0;

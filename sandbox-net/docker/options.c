@@ -89,7 +89,7 @@ static int take_risks(struct join_request *r, const char *text, struct err *err)
 			r->risks |= 1u << i;
 			return 0;
 		}
-	return err_set(err, "accept-risk: net-admin is the one that there is");
+	return err_set(err, "accept-risk: \"%s\": not a risk that is known; write net-admin", text);
 }
 
 int options_apply(const json_t *options, const char *network, const char *endpoint, struct join_request *r,

@@ -23,14 +23,16 @@ int tap_check_name(const char *name, struct err *err)
 	const size_t len = strlen(name);
 
 	if (len == 0 || len >= IFNAMSIZ || !isalpha((unsigned char)name[0]))
-		return err_set(err, "--tap: a name has 1 to %d characters and begins with a letter; try tap0",
-			       IFNAMSIZ - 1);
+		return err_set(err, "--tap: \"%s\": not a name; write 1 to %d characters, a letter first, such as tap0",
+			       name, IFNAMSIZ - 1);
 	for (size_t i = 0; i < len; i++)
 		if (!isalnum((unsigned char)name[i]) && name[i] != '-' && name[i] != '_')
-			return err_set(err, "--tap: a name has letters, digits, '-' and '_' only");
+			return err_set(err,
+				       "--tap: \"%s\": not a name; write letters, digits, '-' and '_', such as tap0",
+				       name);
 	for (size_t i = 0; i < sizeof(taken) / sizeof(*taken); i++)
 		if (strcmp(name, taken[i]) == 0)
-			return err_set(err, "--tap %s: this name is taken; try tap0", name);
+			return err_set(err, "--tap: \"%s\": this name is taken; write another one, such as tap0", name);
 	return 0;
 }
 

@@ -346,7 +346,7 @@ def test_process_that_is_gone(lab):
         sandbox.close()
         done = gate.attach(sandbox)
         assert done.returncode == FAILED and f"there is no process {sandbox.pid}" in done.stderr, done
-        assert "the number of a process" in lab_attach(lab, gate, ["--pid", "x"]).stderr
+        assert '--pid: "x": not the number of a process' in lab_attach(lab, gate, ["--pid", "x"]).stderr
         assert gate.records() == []
 
 
@@ -531,7 +531,7 @@ def test_ls(lab, who):
 def test_usage(lab):
     for args, said in ((["attach"], "which sandbox?"), (["attach", "--pid", "1"], "which job?"), (["detach"], "which job?"),
                        (["attach", "--pid", "1", "--netns", "/x", "--job", "j"], "name one sandbox"), (["ls", "-l"], "no such option"),
-                       (["attach", "--pid"], "a value is missing"), (["attach", "--pid", "1", "--job", "../x"], "can't be the name"),
+                       (["attach", "--pid"], "a value is missing"), (["attach", "--pid", "1", "--job", "../x"], '--job: "../x": not a name'),
                        (["attach", "--pid", "1", "--job", "j", "--name", ".x"], "--name"),
                        (["attach", "--pid", "1", "--job", "j", "--accept-risk", "all"], "--accept-risk"),
                        (["detach", "--job", "there-is-none"], "no netgate waits for job there-is-none")):

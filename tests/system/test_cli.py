@@ -81,6 +81,22 @@ def test_option_whose_argument_is_missing(lab, option):
     assert "--x" in cli(lab, "--read=--x", "--", "true").stderr
 
 
+@pytest.mark.parametrize("option,value", [
+    ("--allow", ""), ("--deny", "a..b"), ("--policy", ""), ("--permits", ""), ("--choose", "../x"), ("--resolver", "foo"),
+    ("--max-upload", "20"), ("--max-connections", "0"), ("--max-rate", "5"), ("--max-names", "x"), ("--idle", "1y"), ("--timeout", "20x"),
+    ("--memory", "1kB"), ("--pids", "-1"), ("--cpus", "0"), ("--log", ""), ("--job", "a/b"), ("--workspace", ""), ("--read", ""),
+    ("--write", ""), ("--fs", "open"), ("--user", "nobody-of-that-name"), ("--tap", "eth0"), ("--wait", "0"), ("--pid-file", ""),
+    ("--ready-fd", "2"),
+])
+def test_value_that_cannot_be(lab, option, value):
+    """One kind of message for all: which option, the value in quotes, and what is wrong with it."""
+    command = ["--job", "waits"] if option in ("--wait", "--pid-file", "--ready-fd") else ["--", "true"]
+    permits = ["--permits", "/nonexistent"] if option == "--choose" else []
+    done = cli(lab, *permits, f"{option}={value}", *command)
+    assert (done.returncode, done.stdout) == (125, ""), done
+    assert done.stderr.startswith(f'netgate: {option}: "{value}": ') and done.stderr.count("\n") == 1, done.stderr
+
+
 def test_option_without_argument(lab):
     for option in ("--audit=yes", "--quiet="):
         done = cli(lab, option, "--", "true")

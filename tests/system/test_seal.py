@@ -356,7 +356,7 @@ def test_removed_directory(world, caller):
 
 def test_empty_path(world, caller):
     result = world.run(caller, ["true"], args=["--read", ""])
-    assert (result.rc, result.err, result.report("FAILED")) == (125, "", ["--read: the path is empty"]), result
+    assert (result.rc, result.err, result.report("FAILED")) == (125, "", ['--read: "": not a path']), result
 
 
 @pytest.mark.parametrize("command,why", [

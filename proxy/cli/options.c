@@ -192,6 +192,10 @@ static bool *flag_of(struct options *o, int code)
 /* What the policy is made of. */
 static int take_allowed(struct options *o, int code, const char *arg, struct err *err)
 {
+	/* Who may add words behind the administrator's must not take these back. */
+	if ((code == OPT_PERMITS && o->permits) || (code == OPT_CHOOSE && o->choose))
+		return refuse_value(code == OPT_PERMITS ? "--permits" : "--choose", arg,
+				    "chosen already; this option may be given once", err);
 	if (code == OPT_PERMITS)
 		return take_path("--permits", arg, &o->permits, err);
 	if (code == OPT_POLICY && !*arg)

@@ -61,6 +61,8 @@ def test_no_default_allows_nothing(lab, permits):
     (["--choose", "missing", "--narrow", "ok.test"], "missing.yaml is missing"),
     (["--choose", "../policies/named"], "--choose: \"../policies/named\": not a name"),
     (["--choose", ".hidden"], "--choose: \".hidden\": not a name"),
+    (["--choose", "default", "--choose", "named"], "--choose: \"named\": chosen already"),
+    (["--permits", "/elsewhere"], "--permits: \"/elsewhere\": chosen already"),
     (["--allow", "evil.test"], "--permits"),
     (["--policy", "/dev/null"], "--permits"),
     (["--audit"], "--permits"),

@@ -36,10 +36,12 @@ static int open_policy(const char *dir, const char *name, char path[static PATH_
 	int fd = -1, rc = -1;
 
 	*f = NULL;
+	if (dir_fd < 0 && errno == ENOENT)
+		return err_set(err, "the administrator permits nothing: there is no directory %s", dir);
 	if (dir_fd < 0)
-		return err_set_errno(err, errno, "--permits %s", dir);
+		return err_set_errno(err, errno, "%s", dir);
 	if (snprintf(path, PATH_MAX, "%s/%s.yaml", dir, name) >= PATH_MAX)
-		err_set(err, "--permits: the path is too long");
+		err_set(err, "%s/%s.yaml: the path is too long", dir, name);
 	else if (check_owner(dir_fd, dir, err) == 0)
 		rc = 0;
 	close(dir_fd);

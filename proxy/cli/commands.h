@@ -15,7 +15,7 @@ int command_help(int argc, char **argv);    /* netgate help [check|explain|verif
 /* "netgate: …" on stderr; returns `status`. */
 int command_fail(int status, const struct err *err);
 
-/* The help for a subcommand, or for all of netgate when `command` is NULL or none of them, on standard output. */
+/* The help for a subcommand, one of the four; or for all of netgate when `command` is NULL or "help". On standard output. */
 void help_print(const char *command);
 
 /* How to call a subcommand that has arguments, on standard error; returns the exit status 2. */

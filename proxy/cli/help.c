@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "proxy/cli/commands.h"
+#include "rules/entry.h"
 
 static const char text[] =
 	"netgate runs a command in a sandbox whose only network is a gate: it reaches the\n"
@@ -79,30 +80,38 @@ static const struct {
 	  "exit status: 0 whole, 1 broken, 2 error, 3 a run has no end record, or a part of it is not here\n" },
 };
 
-static void print(const char *command, FILE *out)
+/* NULL when there is no such command. */
+static const char *find(const char *command)
 {
-	for (size_t i = 0; command && i < sizeof(usages) / sizeof(*usages); i++) {
-		if (strcmp(usages[i].command, command) != 0)
-			continue;
-		fputs(usages[i].text, out);
-		return;
-	}
-	fputs(text, out);
+	if (!command || strcmp(command, "help") == 0)
+		return text;
+	for (size_t i = 0; i < sizeof(usages) / sizeof(*usages); i++)
+		if (strcmp(usages[i].command, command) == 0)
+			return usages[i].text;
+	return NULL;
 }
 
 void help_print(const char *command)
 {
-	print(command, stdout);
+	fputs(find(command), stdout);
 }
 
 int help_misused(const char *command)
 {
-	print(command, stderr);
+	fputs(find(command), stderr);
 	return 2;
 }
 
 int command_help(int argc, char **argv)
 {
-	help_print(argc > 2 ? argv[2] : NULL);
+	char quoted[ENTRY_QUOTE_MAX];
+	struct err err = { "" };
+
+	if (argc > 2 && (argc > 3 || !find(argv[2]))) {
+		err_set(&err, "help: %s: not a command; write check, explain or verify, or nothing",
+			entry_quote(argv[argc - 1], strlen(argv[argc - 1]), quoted));
+		return command_fail(2, &err);
+	}
+	help_print(argv[2]);
 	return 0;
 }

@@ -61,6 +61,11 @@ def test_help_of_a_command(lab, command):
 def test_help_as_a_command(lab):
     done = cli(lab, "help")
     assert (done.returncode, done.stdout) == (0, cli(lab, "--help").stdout)
+    assert cli(lab, "help", "help").stdout == done.stdout
+    for words in (["foo"], ["check", "foo"]):
+        done = cli(lab, "help", *words)
+        assert (done.returncode, done.stdout) == (2, ""), done
+        assert done.stderr == 'netgate: help: "foo": not a command; write check, explain or verify, or nothing\n'
 
 
 @pytest.mark.parametrize("option,meant", [

@@ -3,7 +3,6 @@
 #include "sandbox-net/attach/start.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "sandbox-net/attach/program.h"
 
 #define START_SAID_MAX 4096 /* bytes of what netgate says */
 
@@ -35,51 +35,10 @@ int start_possible(struct err *err)
 	return find_netgate(path, err);
 }
 
-/* Reads what netgate says, up to its end: that of the one that stays has another standard error by then. */
-static void hear(int fd, char said[static START_SAID_MAX])
-{
-	size_t len = 0;
-	char scrap[512];
-	ssize_t n;
-
-	while ((n = read(fd, scrap, sizeof(scrap))) != 0) {
-		if (n < 0 && errno != EINTR)
-			break;
-		for (ssize_t i = 0; i < n && len < START_SAID_MAX - 1; i++)
-			said[len++] = scrap[i];
-	}
-	said[len] = '\0';
-}
-
-/* Runs netgate and waits for its end. Returns its wait status, or -1. */
-static int run_netgate(const char *path, char *const *argv, char said[static START_SAID_MAX], struct err *err)
-{
-	int ends[2], status = 0;
-	pid_t pid;
-
-	if (pipe2(ends, O_CLOEXEC))
-		return err_set_errno(err, errno, "pipe");
-	pid = fork();
-	if (pid == 0) {
-		if (dup2(ends[1], STDERR_FILENO) >= 0)
-			execv(path, argv);
-		fprintf(stderr, "cannot run %s: %s\n", path, strerror(errno));
-		_exit(127);
-	}
-	close(ends[1]);
-	if (pid > 0)
-		hear(ends[0], said);
-	close(ends[0]);
-	if (pid < 0)
-		return err_set_errno(err, errno, "fork");
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		continue;
-	return status;
-}
-
-/* Its last line, without its name: what went wrong. */
+/* Its last line (or that of who could not run it), without the name in front: what went wrong. */
 static int refused(char *said, struct err *err)
 {
+	static const char *const names[] = { "netgate: ", "sandbox-net: " };
 	size_t len = strlen(said);
 	const char *line;
 
@@ -87,8 +46,9 @@ static int refused(char *said, struct err *err)
 		said[--len] = '\0';
 	line = strrchr(said, '\n');
 	line = line ? line + 1 : said;
-	if (strncmp(line, "netgate: ", 9) == 0)
-		line += 9;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strncmp(line, names[i], strlen(names[i])) == 0)
+			line += strlen(names[i]);
 	return err_set(err, "the gate was not started%s%s", *line ? ": " : "", line);
 }
 
@@ -106,7 +66,8 @@ int start_gate(const char *job, char *const *options, size_t n, struct err *err)
 	}
 	memcpy(argv, head, sizeof(head));
 	memcpy(argv + n_head, options, n * sizeof(*argv));
-	status = run_netgate(path, argv, said, err);
+	/* What stays in the background has another standard error by then. */
+	status = program_run(path, argv, STDIN_FILENO, STDERR_FILENO, said, sizeof(said), err);
 	free(argv);
 	if (status < 0)
 		return -1;

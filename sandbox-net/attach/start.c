@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +53,22 @@ static int refused(char *said, struct err *err)
 	return err_set(err, "the gate was not started%s%s", *line ? ": " : "", line);
 }
 
+/* Whether a word is such an option, or would be taken for its beginning (getopt_long(3)). */
+static bool is_ours(const char *word)
+{
+	static const char *const ours[] = { "job",	"keep", "wait",	   "detach", "pid-file",
+					    "ready-fd", "help", "version", "json" };
+	size_t len;
+
+	if (strncmp(word, "--", 2) != 0)
+		return false;
+	len = strcspn(word + 2, "=");
+	for (size_t i = 0; i < sizeof(ours) / sizeof(*ours) && len > 0; i++)
+		if (strncmp(word + 2, ours[i], len) == 0)
+			return true;
+	return false;
+}
+
 int start_gate(const char *job, char *const *options, size_t n, struct err *err)
 {
 	const char *const head[] = { "netgate", "--job", job, "--detach", "--wait", START_WAIT };
@@ -60,6 +77,12 @@ int start_gate(const char *job, char *const *options, size_t n, struct err *err)
 	char path[PATH_MAX], said[START_SAID_MAX] = "";
 	int status;
 
+	for (size_t i = 0; i < n; i++)
+		if (is_ours(options[i])) {
+			free(argv);
+			return err_set(err, "%s: a gate of a sandbox's own is named, waits and ends by itself",
+				       options[i]);
+		}
 	if (!argv || find_netgate(path, err)) {
 		free(argv);
 		return argv ? -1 : err_set(err, "out of memory");

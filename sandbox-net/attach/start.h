@@ -11,7 +11,8 @@ struct err;
 
 /*
  * Runs `netgate --job JOB --detach --wait START_WAIT OPTIONS`, the netgate beside this program, and waits until it listens.
- * The `n` options are netgate's own and are not looked at. Returns 0, and what it said is on standard error; or -1 with its reason.
+ * The `n` options are netgate's own; those that say how a gate is named, how it waits and what it prints are not for whoever gives a
+ * policy, and are refused. Returns 0, and what it said is on standard error; or -1 with its reason.
  */
 int start_gate(const char *job, char *const *options, size_t n, struct err *err);
 

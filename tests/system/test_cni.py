@@ -152,6 +152,8 @@ def test_version(network):
     ({"permits": ["a"]}, 7, "permits"),
     ({"acceptRisk": ["all"]}, 7, "net-admin"),
     ({"options": ["--no-such-option"]}, 100, "no-such-option"),
+    ({"options": ["--keep"]}, 100, "--keep"),
+    ({"options": "--jo=other"}, 100, "--jo=other"),
     ({"runtimeConfig": {"netgate": {"dev.netgate.policy": "p"}}}, 7, "permits"),
     ({"runtimeConfig": {"netgate": {"dev.netgate.policy": 1}}}, 7, "not a text"),
 ], ids=str)

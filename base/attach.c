@@ -59,7 +59,11 @@ static int name_directory(char dir[static PATH_MAX], struct err *err)
 	else if (runtime)
 		n = snprintf(dir, PATH_MAX, "%s/netgate", runtime);
 	else
-		return err_set(err, "XDG_RUNTIME_DIR does not say where the sockets of gates are");
+		return err_set(err,
+			       "there is no directory for the sockets of gates: neither XDG_RUNTIME_DIR is set nor %s "
+			       "there, which a "
+			       "login makes; set it to a directory of your own",
+			       usual);
 	return n > 0 && n < PATH_MAX ? 0 : err_set(err, "XDG_RUNTIME_DIR is too long");
 }
 

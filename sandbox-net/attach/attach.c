@@ -83,10 +83,8 @@ static int prepare(struct attach *a, struct err *err)
 	a->plan.alone = o->alone;
 	if (o->link && snprintf(a->plan.link, sizeof(a->plan.link), "%s", o->link) >= (int)sizeof(a->plan.link))
 		return err_set(err, "%s: that can't be the name of an interface", o->link);
-	if (target_open(&a->target, o->kind, o->what, err))
+	if (target_open(&a->target, o->kind, o->what, o->to, err))
 		return -1;
-	if (o->to)
-		snprintf(a->target.to, sizeof(a->target.to), "%s", o->to);
 	snprintf(a->name, sizeof(a->name), "%s", o->name ? o->name : a->target.name);
 	a->job = o->job ? o->job : a->name;
 	if (o->has_owner && target_check_owner(&a->target, o->owner, err))

@@ -48,7 +48,9 @@ static int open_process(struct target *t, pid_t pid, struct err *err)
 	if (t->dir >= 0)
 		t->netns = openat(t->dir, t->file, O_RDONLY | O_CLOEXEC);
 	if (t->netns < 0 && (errno == EACCES || errno == EPERM))
-		return err_set_errno(err, errno, "process %d is not yours to attach", (int)pid);
+		return err_set_errno(err, errno,
+				     "process %d is not yours to attach; the user who started it can, and root",
+				     (int)pid);
 	if (t->netns < 0 || !is_alive(t))
 		return err_set(err, "process %d has ended", (int)pid);
 	return 0;
@@ -161,7 +163,7 @@ static int choose_user_namespace(struct target *t, struct err *err)
 	return 0;
 }
 
-int target_open(struct target *t, enum target_kind kind, const char *what, struct err *err)
+int target_open(struct target *t, enum target_kind kind, const char *what, const char *to, struct err *err)
 {
 	struct stat st;
 	int r;
@@ -179,12 +181,18 @@ int target_open(struct target *t, enum target_kind kind, const char *what, struc
 	}
 	if (r)
 		return -1;
+	if (to)
+		snprintf(t->to, sizeof(t->to), "%s", to);
 	if (fstat(t->netns, &st))
 		return err_set_errno(err, errno, "%s", t->to);
 	t->dev = st.st_dev;
 	t->ino = st.st_ino;
 	if (is_at(t, "/proc/1/ns/net") || is_at(t, "/proc/self/ns/net"))
-		return err_set(err, "%s is in the host's own network, which is never given a gate", t->to);
+		return err_set(
+			err,
+			"%s is in the host's own network, which is never given a gate: start it with an empty one "
+			"of its own (docker, podman: --network none; else unshare --net)",
+			t->to);
 	return choose_user_namespace(t, err);
 }
 

@@ -26,10 +26,10 @@ struct target {
 };
 
 /*
- * Finds S: of a process, at a path, or of a container's first process. Checks that it is not the host's own network, and
+ * Finds S: of a process, at a path, or of a container's first process. `to`: what it is, for a person; NULL: made from `what`. Checks that it is not the host's own network, and
  * that the caller may build a gate for it. Returns 0 or -1; target_close() in either case.
  */
-int target_open(struct target *t, enum target_kind kind, const char *what, struct err *err);
+int target_open(struct target *t, enum target_kind kind, const char *what, const char *to, struct err *err);
 
 /* Whether S belongs to a user namespace that this user made. Returns 0 or -1. */
 int target_check_owner(const struct target *t, uid_t uid, struct err *err);

@@ -102,7 +102,7 @@ static int build(struct join *j, struct err *err)
 static int complete(struct join *j, struct err *err)
 {
 	if (adopt_wait_moved(j->request->link, err) ||
-	    target_open(&j->target, TARGET_NETNS, j->request->sandbox_key, err))
+	    target_open(&j->target, TARGET_NETNS, j->request->sandbox_key, NULL, err))
 		return -1;
 	if (adopt_silence_resolver(j->target.netns, &j->plan, err))
 		return -1;

@@ -168,7 +168,10 @@ static int link_cb(const struct nlmsghdr *nlh, void *arg)
 	if (p->empty && attr_is_text(kind, "veth") && attr_is(a.tb[IFLA_ADDRESS], usual_mac, sizeof(usual_mac)))
 		err_set(p->err, "it has a gate already: its %s is the end of one", printable(name, text));
 	else if (p->empty)
-		err_set(p->err, "it has another interface than lo: %s", printable(name, text));
+		err_set(p->err,
+			"it has another interface than lo: %s; the gate must be its only network (a container's: "
+			"--network none)",
+			printable(name, text));
 	else
 		err_set(p->err, "it has a link that is not the gate's: %s", printable(name, text));
 	return refuse(p);

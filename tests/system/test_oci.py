@@ -415,7 +415,7 @@ def test_podman_opt_in(lab, podman):
     """Without an annotation it is a container like any other; with a network of its own none gets a gate."""
     done = podman.run(["cat", "/proc/net/dev"])
     assert done.returncode == 0 and "eth0" not in done.stdout, done
-    refused(podman, "eth0", ask={"policy": "default"}, network="podman")
+    refused(podman, "eth0; the gate must be its only network", ask={"policy": "default"}, network="podman")
 
 
 def test_podman_always(lab, images):

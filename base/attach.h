@@ -52,7 +52,8 @@ enum attach_type {
 #define ATTACH_NOTES \
 	X(NET_ADMIN, "a process in it has, or can gain, CAP_NET_ADMIN or CAP_SYS_ADMIN over the gate: it can change the gate's links and rules") \
 	X(EMPTY, "no process is in it yet: one that enters with CAP_NET_ADMIN could change the gate's links and rules") \
-	X(VSOCK, "AF_VSOCK works on this kernel and a process in it has no seccomp filter: vsock does not pass the gate")
+	X(VSOCK, "AF_VSOCK works on this kernel and no seccomp filter keeps a process in it from it: vsock does not pass the gate") \
+	X(VSOCK_PERHAPS, "AF_VSOCK works on this kernel, and it is not known here whether a seccomp filter keeps its processes from it: vsock does not pass the gate")
 /* clang-format on */
 
 enum attach_risk {

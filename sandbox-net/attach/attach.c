@@ -28,7 +28,7 @@ struct attach {
 	char name[ATTACH_NAME_MAX + 8];
 	struct target target;
 	struct gate_plan plan;
-	uint32_t notes;
+	struct vet_found found;
 	int sock;
 	int undo_sock; /* a second connection to a gate that we started; connected before we are somebody else to it */
 };
@@ -42,7 +42,7 @@ static int request_session(struct attach *a, int *proxy, struct err *err)
 {
 	struct attach_msg msg = { .pid = a->target.pid,
 				  .risks = a->options->risks,
-				  .notes = a->notes,
+				  .notes = a->found.notes,
 				  .dev = a->target.dev,
 				  .ino = a->target.ino };
 
@@ -89,10 +89,10 @@ static int prepare(struct attach *a, struct err *err)
 	a->job = o->job ? o->job : a->name;
 	if (o->has_owner && target_check_owner(&a->target, o->owner, err))
 		return -1;
-	if (vet_sandbox(&a->target, a->plan.tap, o->risks, o->known, &a->notes, err) || target_check(&a->target, err))
+	if (vet_sandbox(&a->target, a->plan.tap, o->risks, o->known, &a->found, err) || target_check(&a->target, err))
 		return err_wrap(err, "%s", a->target.to);
 	for (int i = 0; i < ATTACH_NOTE_COUNT && !o->quiet; i++)
-		if (a->notes >> i & 1)
+		if (a->found.notes >> i & 1)
 			fprintf(stderr, "sandbox-net: note: %s\n", attach_note_texts[i]);
 	return 0;
 }

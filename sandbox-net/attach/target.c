@@ -220,6 +220,17 @@ int target_check(const struct target *t, struct err *err)
 	return 0;
 }
 
+int target_join(struct target *t, struct err *err)
+{
+	if (t->user < 0)
+		return 0;
+	if (setns(t->user, CLONE_NEWUSER))
+		return err_set_errno(err, errno, "cannot enter its user namespace");
+	close(t->user);
+	t->user = -1;
+	return 0;
+}
+
 void target_close(struct target *t)
 {
 	int *const fds[] = { &t->pidfd, &t->dir, &t->netns, &t->user };

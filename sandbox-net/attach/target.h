@@ -37,6 +37,9 @@ int target_check_owner(const struct target *t, uid_t uid, struct err *err);
 /* Whether the process that was named lives still and is still in S. Returns 0 or -1. */
 int target_check(const struct target *t, struct err *err);
 
+/* Joins the user namespace that the caller must be in to build a gate for S, if there is one. Returns 0 or -1. */
+int target_join(struct target *t, struct err *err);
+
 /* Closes every descriptor; also after a failure. */
 void target_close(struct target *t);
 

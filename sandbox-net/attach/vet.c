@@ -6,8 +6,8 @@
  * ordinary user's sandbox; of root's, who has entered S), what counts is, for CAP_NET_ADMIN and CAP_SYS_ADMIN:
  *
  *   permitted set   it has it, or can raise it at any time
- *   bounding set    it can gain it by executing a set-uid program, one with file capabilities, or as root any; but
- *                   not with no_new_privs, with which execve(2) never adds any
+ *   bounding and    it can gain it by executing a set-uid program, one with file capabilities, or as root any; but
+ *   inheritable set not with no_new_privs, with which execve(2) never adds any
  *
  * So docker's default containers pass (neither capability is in their bounding set), and those with
  * --privileged or --cap-add NET_ADMIN don't. This is a look at one moment: who starts a process in S later decides anew.
@@ -18,7 +18,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/nsfs.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,14 +31,18 @@
 
 #include "base/attach.h"
 #include "base/err.h"
+#include "sandbox-net/attach/caps.h"
+#include "sandbox-net/attach/member.h"
 #include "sandbox-net/attach/target.h"
 #include "sandbox-net/gate/gate.h"
 #include "sandbox-net/gate/netns.h"
 
-#define STATUS_MAX   4096 /* bytes of a /proc/PID/status */
-#define NESTING_MAX  33	  /* user namespaces; the kernel allows 32 levels */
-#define THREAD_LOOKS 16	  /* at a process whose threads come and go */
-#define DANGEROUS    (1ull << CAP_NET_ADMIN | 1ull << CAP_SYS_ADMIN)
+#define NESTING_MAX  33 /* user namespaces; the kernel allows 32 levels */
+#define THREAD_LOOKS 16 /* at a process whose threads come and go */
+
+/* Bytes of a listing at a time. /proc has names of up to 44, and the kernel looks up each process that fits; of threads, just one fits. */
+#define ONE_PROCESS 64
+#define ONE_THREAD  32
 
 struct vet {
 	const struct target *target;
@@ -47,33 +50,16 @@ struct vet {
 	const struct vet_known *known; /* of the target's process; or NULL */
 	bool connected;		       /* S has its gate already */
 	uint32_t risks;
-	uint32_t *notes;	/* shared with the caller */
-	struct stat gate_owner; /* the user namespace that the gate will belong to */
-	bool same_owner;	/* S's is the same */
-	bool anybody, unfiltered;
-	pid_t dangerous; /* a process with a say over the gate; 0: none */
+	struct vet_found *found;       /* shared with the caller */
+	uint64_t own_net;	       /* where we are: an inode */
+	struct stat gate_owner;	       /* the user namespace that the gate will belong to */
+	struct stat over[NESTING_MAX]; /* S's own user namespace, and those above it that we may see */
+	int n_over;
+	bool same_owner; /* S's is the gate's */
+	bool anybody;
+	enum vet_filter filter; /* of the worst process */
+	pid_t dangerous;	/* a process with a say over the gate; 0: none */
 };
-
-/* The value of a line of /proc/PID/status in this base; `fallback` where there is none. */
-static unsigned long long field(const char *status, const char *name, int base, unsigned long long fallback)
-{
-	const char *at = strstr(status, name);
-
-	return at ? strtoull(at + strlen(name), NULL, base) : fallback;
-}
-
-static bool read_status(int dir, char status[static STATUS_MAX])
-{
-	int fd = openat(dir, "status", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, status, STATUS_MAX - 1);
-
-	if (fd >= 0)
-		close(fd);
-	if (n <= 0)
-		return false;
-	status[n] = '\0';
-	return true;
-}
 
 static bool same_file(const struct stat *a, const struct stat *b)
 {
@@ -105,82 +91,65 @@ static bool is_below(const struct vet *v, int dir)
 	return below;
 }
 
-/* One thread: capabilities and seccomp filters are each thread's own. False when it has ended. */
-static bool look_at_thread(struct vet *v, pid_t pid, int dir, bool below)
+/* Whether a process's capabilities reach S's network. */
+static bool is_over(const struct vet *v, int dir)
 {
-	char status[STATUS_MAX];
-	unsigned long long caps;
+	struct stat st;
 
-	if (!read_status(dir, status))
+	if (fstatat(dir, "ns/user", &st, 0))
 		return false;
-	caps = field(status, "\nCapPrm:", 16, ~0ull);
-	if (!field(status, "\nNoNewPrivs:", 10, 0))
-		caps |= field(status, "\nCapBnd:", 16, ~0ull);
-	if ((caps & DANGEROUS) && !below && !v->dangerous)
-		v->dangerous = pid;
-	v->unfiltered = v->unfiltered || field(status, "\nSeccomp:", 10, 0) == 0;
-	return true;
+	for (int i = 0; i < v->n_over; i++)
+		if (same_file(&st, &v->over[i]))
+			return true;
+	return false;
 }
 
-/* Returns true when each thread in the list was still there. Closes `tasks`. */
-static bool look_at_threads(struct vet *v, pid_t pid, int tasks, bool below)
+/* Closes `owner`. */
+static void find_over(struct vet *v, int owner)
 {
-	DIR *list = fdopendir(tasks);
-	struct dirent *entry;
-	bool all = list;
+	while (owner >= 0 && v->n_over < NESTING_MAX && fstat(owner, &v->over[v->n_over]) == 0) {
+		const int parent = ioctl(owner, NS_GET_PARENT);
 
-	if (!list)
-		close(tasks);
-	while (list && (entry = readdir(list))) {
-		int task = entry->d_name[0] == '.'
-				   ? -1
-				   : openat(dirfd(list), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-		if (entry->d_name[0] == '.')
-			continue;
-		all = task >= 0 && look_at_thread(v, pid, task, below) && all;
-		if (task >= 0)
-			close(task);
+		v->n_over++;
+		close(owner);
+		owner = parent;
 	}
-	if (list)
-		closedir(list);
-	return all;
+	if (owner >= 0)
+		close(owner);
 }
 
-/* A thread that has ended may have started another, which is not in the list. What does not settle counts as dangerous. */
-static void look_at_process(struct vet *v, pid_t pid, int dir)
+struct reach {
+	bool below; /* the gate: no capability has a say over it */
+	bool over;  /* S's network: every capability has */
+};
+
+/* What capabilities mean there, those that it has and all that it can have. */
+static void weigh(struct vet *v, pid_t pid, unsigned long long has, unsigned long long can, const struct reach *r)
 {
-	const bool below = is_below(v, dir);
-
-	v->anybody = true;
-	if (v->known && pid == v->target->pid) {
-		if ((v->known->caps & DANGEROUS) && !below && !v->dangerous)
-			v->dangerous = pid;
-		v->unfiltered = v->unfiltered || !v->known->filtered;
-		return;
-	}
-	for (int i = 0; i < THREAD_LOOKS; i++) {
-		int tasks = openat(dir, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-		/* The process has ended. */
-		if (tasks < 0 || look_at_threads(v, pid, tasks, below))
-			return;
-	}
-	if (!below && !v->dangerous)
+	if ((can & CAPS_DANGEROUS) && !r->below && !v->dangerous)
 		v->dangerous = pid;
+	if (r->over && (has >> CAP_NET_ADMIN & 1))
+		v->found->makes_links = true;
+}
+
+static void note_filter(struct vet *v, enum vet_filter filter)
+{
+	if (filter > v->filter)
+		v->filter = filter;
 }
 
 /*
- * The process with the next number, 0 at the end, -1 for an error. One at a time: of a list, those of a sandbox that forks and ends
- * all the time would be gone when it is their turn, and their children not in it. Here these are still ahead.
+ * The next number in a directory of /proc, 0 at the end, -1 for an error. One at a time: of a list, the processes or threads of a sandbox
+ * that forks and ends all the time would be gone when it is their turn, and their children not in it. Here these are still ahead. `room`:
+ * bytes for what is read; where more than one entry has room, the others are read again.
  */
-static pid_t next_process(int proc)
+static pid_t next_number(int dir, size_t room)
 {
 	struct dirent64 entry; /* the first of those that fit */
 	ssize_t n;
 
-	while ((n = getdents64(proc, &entry, sizeof(entry))) > 0) {
-		if (lseek(proc, entry.d_off, SEEK_SET) < 0)
+	while ((n = getdents64(dir, &entry, room)) > 0) {
+		if (n > entry.d_reclen && lseek(dir, entry.d_off, SEEK_SET) < 0)
 			return -1;
 		if (entry.d_name[0] >= '1' && entry.d_name[0] <= '9')
 			return (pid_t)strtol(entry.d_name, NULL, 10);
@@ -188,21 +157,114 @@ static pid_t next_process(int proc)
 	return n < 0 ? -1 : 0;
 }
 
+/* Whom we may not look into is not of this sandbox. */
+static bool is_hidden(void)
+{
+	return errno == EACCES || errno == EPERM;
+}
+
+/* What failed with anything else (no descriptor, no memory) may be there, unseen. */
+static bool has_ended(void)
+{
+	return errno == ENOENT || errno == ESRCH;
+}
+
+/*
+ * One thread: its network, its capabilities and its seccomp filters are its own. One that is ending has no network and starts nothing any
+ * more; it stays in the list for a while, the first one of a process as long as others live. False when it is in the list no longer.
+ */
+static bool look_at_thread(struct vet *v, pid_t pid, int tasks, pid_t tid, const struct reach *r)
+{
+	char name[16];
+	struct caps caps;
+	struct stat st;
+	uint64_t net;
+	bool there;
+	int dir;
+
+	snprintf(name, sizeof(name), "%d", (int)tid);
+	net = member_network(tasks, name);
+	if (net != v->target->ino)
+		return net || is_hidden() || (has_ended() && fstatat(tasks, name, &st, 0) == 0);
+	v->anybody = true;
+	dir = openat(tasks, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	there = dir >= 0 && caps_read(dir, &caps);
+	if (dir >= 0)
+		close(dir);
+	if (there) {
+		weigh(v, pid, caps.has, caps.may, r);
+		note_filter(v, caps.filtered ? VET_FILTER_NOT_KNOWN : VET_UNFILTERED);
+	}
+	return there;
+}
+
+/* Returns true when each thread in the list was still there, or the process has ended. */
+static bool look_at_threads(struct vet *v, pid_t pid, int dir, const struct reach *r)
+{
+	int tasks = openat(dir, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	pid_t tid = tasks < 0 ? -1 : 0;
+	bool all = true;
+
+	while (tasks >= 0 && (tid = next_number(tasks, ONE_THREAD)) > 0)
+		all = look_at_thread(v, pid, tasks, tid, r) && all;
+	all = all && (tid == 0 || has_ended());
+	if (tasks >= 0)
+		close(tasks);
+	return all;
+}
+
+/* A thread that has ended may have started another, which is not in the list. What does not settle counts as dangerous. */
+static void look_at_process(struct vet *v, pid_t pid, int dir)
+{
+	const struct reach r = { .below = is_below(v, dir), .over = is_over(v, dir) };
+
+	if (v->known && pid == v->target->pid) {
+		v->anybody = true;
+		weigh(v, pid, v->known->caps, v->known->caps, &r);
+		note_filter(v, v->known->filter);
+		return;
+	}
+	for (int i = 0; i < THREAD_LOOKS; i++)
+		if (look_at_threads(v, pid, dir, &r))
+			return;
+	weigh(v, pid, 0, CAPS_DANGEROUS, &r);
+}
+
+/*
+ * Whether a process may have a thread in S: when its first one is there; and also when that has ended, or is in another network, and there
+ * are others. Only not when the first one is in our own network: what can be there needs no gate.
+ */
+static bool may_be_in(const struct vet *v, int proc, const char *pid)
+{
+	const uint64_t net = member_network(proc, pid);
+	char path[32];
+	struct stat task;
+
+	if (net == v->target->ino)
+		return true;
+	if (net == v->own_net || (!net && is_hidden()))
+		return false;
+	if (!net && !has_ended())
+		return true;
+	snprintf(path, sizeof(path), "%s/task", pid);
+	return fstatat(proc, path, &task, 0) ? !has_ended() : task.st_nlink > 2 + 1;
+}
+
 static pid_t look_at_next(struct vet *v, int proc)
 {
-	const pid_t pid = next_process(proc);
+	const pid_t pid = next_number(proc, ONE_PROCESS);
 	char name[16];
-	struct stat st;
 	int dir;
 
 	if (pid <= 0)
 		return pid;
 	snprintf(name, sizeof(name), "%d", (int)pid);
+	if (!may_be_in(v, proc, name))
+		return pid;
 	dir = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
-		return pid;
-	if (fstatat(dir, "ns/net", &st, 0) == 0 && st.st_dev == v->target->dev && st.st_ino == v->target->ino)
-		look_at_process(v, pid, dir);
+		return has_ended() || is_hidden() ? pid : -1;
+	look_at_process(v, pid, dir);
 	close(dir);
 	return pid;
 }
@@ -227,31 +289,50 @@ static int look_at_all(struct vet *v, struct err *err)
 	return (int)pid;
 }
 
+static bool vsock_works(void)
+{
+	const int fd = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+uint32_t vet_notes(enum vet_filter filter)
+{
+	uint32_t notes = 0;
+
+	if (filter != VET_FILTERED && vsock_works())
+		notes |= 1u << (filter == VET_UNFILTERED ? ATTACH_NOTE_VSOCK : ATTACH_NOTE_VSOCK_PERHAPS);
+	return notes;
+}
+
 static void note(struct vet *v, enum attach_note what)
 {
-	*v->notes |= 1u << what;
+	v->found->notes |= 1u << what;
 }
 
 static int judge(struct vet *v, struct err *err)
 {
-	int vsock = v->unfiltered ? socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
+	char who[64];
 
-	if (vsock >= 0) {
-		note(v, ATTACH_NOTE_VSOCK);
-		close(vsock);
-	}
+	v->found->notes |= vet_notes(v->anybody ? v->filter : VET_FILTER_NOT_KNOWN);
 	if (!v->anybody && v->same_owner)
 		note(v, ATTACH_NOTE_EMPTY);
 	if (!v->dangerous)
 		return 0;
+	snprintf(who, sizeof(who), "process %d in it", (int)v->dangerous);
 	if (!(v->risks >> ATTACH_RISK_NET_ADMIN & 1))
 		return err_set(
 			err,
-			"process %d in it has, or can gain, CAP_NET_ADMIN or CAP_SYS_ADMIN over the gate, and so could "
+			"%s has, or can gain, CAP_NET_ADMIN or CAP_SYS_ADMIN over the gate, and so could "
 			"change the gate's links and rules; run the sandbox without them or in a user namespace of its "
-			"own, or "
-			"accept this with --accept-risk net-admin",
-			(int)v->dangerous);
+			"own%s",
+			who,
+			/* Who only starts a container has no say in these options. */
+			v->known ? "; only the administrator may accept this: --accept-risk net-admin among the "
+				   "options of the hook or runtime"
+				 : ", or accept this with --accept-risk net-admin");
 	note(v, ATTACH_NOTE_NET_ADMIN);
 	return 0;
 }
@@ -261,47 +342,50 @@ static int vet(void *arg, int *fds, struct err *err)
 {
 	struct vet *v = arg;
 	int owner = ioctl(v->target->netns, NS_GET_USERNS);
+	struct target target = *v->target;
 	struct stat st;
 
 	(void)fds;
-	if (v->target->user >= 0 && setns(v->target->user, CLONE_NEWUSER))
-		return err_set_errno(err, errno, "cannot enter its user namespace");
-	if (stat("/proc/self/ns/user", &v->gate_owner))
-		return err_set_errno(err, errno, "/proc/self/ns/user");
+	if (target_join(&target, err))
+		return -1;
+	v->own_net = member_network(AT_FDCWD, "/proc/self");
+	if (!v->own_net || stat("/proc/self/ns/user", &v->gate_owner))
+		return err_set_errno(err, errno, "/proc/self/ns");
 	/* An owner that the kernel does not show lies outside of ours; then the gate could not be built either. */
 	if (owner < 0 || fstat(owner, &st))
 		return err_set(err, "it belongs to a user namespace above ours");
 	v->same_owner = same_file(&st, &v->gate_owner);
+	find_over(v, owner);
 	if ((!v->connected && gate_check_empty(v->target->netns, v->tap, err)) || look_at_all(v, err))
 		return -1;
 	return judge(v, err);
 }
 
-static int vet_shared(struct vet *v, uint32_t *notes, struct err *err)
+static int vet_shared(struct vet *v, struct vet_found *found, struct err *err)
 {
 	int r;
 
-	v->notes = mmap(NULL, sizeof(*v->notes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (v->notes == MAP_FAILED)
+	v->found = mmap(NULL, sizeof(*v->found), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (v->found == MAP_FAILED)
 		return err_set_errno(err, errno, "mmap");
 	r = netns_run_apart(vet, v, NULL, 0, err);
-	*notes = *v->notes;
-	munmap(v->notes, sizeof(*v->notes));
+	*found = *v->found;
+	munmap(v->found, sizeof(*v->found));
 	return r;
 }
 
 int vet_sandbox(const struct target *t, const struct gate_tap *tap, uint32_t risks, const struct vet_known *known,
-		uint32_t *notes, struct err *err)
+		struct vet_found *found, struct err *err)
 {
 	struct vet v = { .target = t, .tap = tap, .known = known, .risks = risks };
 
-	return vet_shared(&v, notes, err);
+	return vet_shared(&v, found, err);
 }
 
 int vet_processes(const struct target *t, uint32_t risks, struct err *err)
 {
 	struct vet v = { .target = t, .connected = true, .risks = risks };
-	uint32_t notes;
+	struct vet_found found;
 
-	return vet_shared(&v, &notes, err);
+	return vet_shared(&v, &found, err);
 }

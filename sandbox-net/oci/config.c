@@ -241,7 +241,7 @@ struct vet_known config_process(const json_t *config)
 	return (struct vet_known){
 		.caps = json_is_object(json_object_get(process, "capabilities")) ? config_capabilities(process)
 										 : UINT64_MAX,
-		.filtered = json_is_object(seccomp),
+		.filter = json_is_object(seccomp) ? VET_FILTER_NOT_KNOWN : VET_UNFILTERED,
 	};
 }
 

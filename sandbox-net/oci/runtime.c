@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "sandbox-net/attach/caps.h"
 #include "sandbox-net/attach/options.h"
 #include "sandbox-net/oci/choice.h"
 #include "sandbox-net/oci/config.h"
@@ -24,7 +25,6 @@
 #include "sandbox-net/oci/place.h"
 
 #define HOOK_WORDS_MAX 64
-#define DANGEROUS      (UINT64_C(1) << CAP_NET_ADMIN | UINT64_C(1) << CAP_SYS_ADMIN)
 
 static const char runtime_help[] =
 	"usage: sandbox-net oci-runtime [--runtime PROGRAM] [options of oci-hook] -- COMMAND OF THE RUNTIME\n"
@@ -216,7 +216,7 @@ static int check_exec(const struct call *c, uint32_t risks, struct err *err)
 		if (name && cap_from_name(name, &value) == 0 && value < 64)
 			caps |= UINT64_C(1) << value;
 	}
-	if (caps & DANGEROUS)
+	if (caps & CAPS_DANGEROUS)
 		return err_set(
 			err, "a process with CAP_NET_ADMIN or CAP_SYS_ADMIN could change the gate's links; leave them "
 			     "out, or have the runtime called with --accept-risk net-admin");

@@ -12,6 +12,7 @@ import contextlib
 import itertools
 import json
 import os
+import socket
 import subprocess
 
 from .run import TIMEOUT, Result, read_log
@@ -19,6 +20,14 @@ from .run import TIMEOUT, Result, read_log
 GATE = "10.200.0.1"
 
 _numbers = itertools.count()
+
+
+def vsock_works():
+    """Whether this kernel has AF_VSOCK, which passes every network namespace."""
+    with contextlib.suppress(OSError):
+        socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM).close()
+        return True
+    return False
 
 
 class Sandbox:

@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A sandbox that hides: its process has no capability and can gain none, but beside it is another one with all of them, which ends all the
- * time and goes on as its own child.
+ * A sandbox that hides: its process has no capability and can gain none, but beside it is another one with all of them:
  *
- *   restless threads|processes [ignored]...
+ *   threads              threads, each of which ends at once and goes on as another one
+ *   processes            the same with processes
+ *   gone                 a process whose first thread has ended, and another one waits
+ *   elsewhere            a process whose first thread has gone to another network namespace, and another one waits
+ *   elsewhere-threads    the same, and goes on as another one
+ *
+ *   restless KIND [ignored]...
  *
  * Prints "ready" and waits.
  */
 #include <linux/capability.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -39,24 +46,72 @@ static void restless_process(int until)
 	_exit(0);
 }
 
-static int start(const char *kind)
+static int start_threads(void)
 {
 	static pthread_attr_t attributes;
 	pthread_t first;
+
+	return pthread_attr_init(&attributes) || pthread_attr_setstacksize(&attributes, STACK) ||
+	       pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED) ||
+	       pthread_create(&first, &attributes, restless_thread, &attributes);
+}
+
+/* As long as the process that has the other end. */
+static void *waiting_thread(void *until)
+{
+	struct pollfd pfd = { .fd = *(int *)until };
+
+	while (poll(&pfd, 1, -1) < 0)
+		;
+	_exit(0);
+}
+
+static void split_process(const char *kind, int until)
+{
+	pthread_t waiting;
+
+	if (pthread_create(&waiting, NULL, waiting_thread, &until) ||
+	    (strcmp(kind, "elsewhere-threads") == 0 && start_threads()) ||
+	    (strcmp(kind, "gone") != 0 && unshare(CLONE_NEWNET)))
+		_exit(1);
+	/* exit(2), of this thread alone. */
+	if (strcmp(kind, "gone") == 0)
+		syscall(SYS_exit, 0);
+	for (;;)
+		pause();
+}
+
+/* Until the first thread of this process is not in our network any more. */
+static void await_split(pid_t pid)
+{
+	char path[32];
+	struct stat own, its;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)pid);
+	while (stat("/proc/self/ns/net", &own) == 0 && stat(path, &its) == 0 && own.st_ino == its.st_ino)
+		poll(NULL, 0, 1);
+}
+
+static int start(const char *kind)
+{
 	int ends[2];
+	pid_t pid;
 
 	if (strcmp(kind, "threads") == 0)
-		return pthread_attr_init(&attributes) || pthread_attr_setstacksize(&attributes, STACK) ||
-		       pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED) ||
-		       pthread_create(&first, &attributes, restless_thread, &attributes);
+		return start_threads();
 	signal(SIGCHLD, SIG_IGN);
 	if (pipe(ends))
 		return 1;
-	if (fork() == 0) {
+	pid = fork();
+	if (pid == 0) {
 		close(ends[1]);
-		restless_process(ends[0]);
+		if (strcmp(kind, "processes") == 0)
+			restless_process(ends[0]);
+		split_process(kind, ends[0]);
 	}
-	return 0;
+	if (strcmp(kind, "processes") != 0)
+		await_split(pid);
+	return pid < 0;
 }
 
 /* Of this thread alone. */

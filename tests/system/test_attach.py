@@ -13,7 +13,7 @@ import time
 import pytest
 
 from lab import read_log, v4, wait_for
-from lab.attached import Gate, Sandbox, attached, runtime, sandbox_net
+from lab.attached import GATE, Gate, Sandbox, attached, runtime, sandbox_net, vsock_works
 
 FAILED = 125
 RISK = ["--accept-risk", "net-admin"]
@@ -157,6 +157,7 @@ def test_netns_path(lab):
         start, *_, end = result.records
         assert (start["attached"], start["sandbox"], end["ended"]) == (f"netns /run/netns/{name}", name, "sandbox_gone"), result
         assert "host_pid" not in start and "no process is in it yet" in start["notes"][0]
+        assert any("AF_VSOCK works" in note and "it is not known here" in note for note in start["notes"]) == vsock_works(), start
     finally:
         ip("del", name)
 
@@ -386,9 +387,9 @@ def test_risk_of_a_process_from_outside(lab):
         assert gate.attach(sandbox).returncode == 0
 
 
-@pytest.mark.parametrize("kind", ["threads", "processes"])
-def test_risk_of_one_that_comes_and_goes(lab, restless, kind):
-    """A capable thread or process that ends all the time and goes on as its own child is not missed, at any try."""
+@pytest.mark.parametrize("kind", ["threads", "processes", "gone", "elsewhere", "elsewhere-threads"])
+def test_risk_of_one_that_hides(lab, restless, kind):
+    """A capable thread or process that ends all the time and goes on as its own child is not missed, at any try; nor is one whose first thread is not there."""
     for _ in range(8):
         with Sandbox(lab, own_user=False, wrap=[restless, kind]) as sandbox, Gate(lab) as gate:
             assert "in it has, or can gain, CAP_NET_ADMIN" in refused(lab, gate, sandbox)
@@ -437,12 +438,16 @@ def test_bubblewrap(lab, who):
 
 def test_vsock(lab):
     """A note where AF_VSOCK works and no seccomp filter keeps a process from it."""
-    try:
-        socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM).close()
-    except OSError:
-        pytest.skip("no AF_VSOCK on this kernel")
     with attached(lab) as box:
-        assert any("AF_VSOCK works" in note for note in box.records("start")[0]["notes"])
+        notes = box.records("start")[0].get("notes", [])
+        assert any("AF_VSOCK works" in note and "no seccomp filter keeps" in note for note in notes) == vsock_works(), notes
+
+
+def test_error_comes_alone(lab):
+    """What was noted about a sandbox is not said when it is not attached: it would look like the reason."""
+    with Sandbox(lab) as sandbox:
+        done = sandbox_net(lab, ["attach", "--pid", str(sandbox.pid), "--job", "there-is-none", *RISK])
+        assert done.returncode == FAILED and done.stderr.count("\n") == 1 and "note:" not in done.stderr, done
 
 
 def test_ipv6_switched_off(lab):

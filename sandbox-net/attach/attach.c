@@ -91,10 +91,17 @@ static int prepare(struct attach *a, struct err *err)
 		return -1;
 	if (vet_sandbox(&a->target, a->plan.tap, o->risks, o->known, &a->found, err) || target_check(&a->target, err))
 		return err_wrap(err, "%s", a->target.to);
-	for (int i = 0; i < ATTACH_NOTE_COUNT && !o->quiet; i++)
+	return 0;
+}
+
+/* Notes are about a sandbox that is attached: beside an error they would look like its reason. */
+static void tell(const struct attach *a)
+{
+	for (int i = 0; i < ATTACH_NOTE_COUNT; i++)
 		if (a->found.notes >> i & 1)
 			fprintf(stderr, "sandbox-net: note: %s\n", attach_note_texts[i]);
-	return 0;
+	fprintf(stderr, "sandbox-net: %s is attached to job %s as %s; its name server is %s\n", a->target.to, a->job,
+		a->name, GATE_ADDR4);
 }
 
 static int run(struct attach *a, struct err *err)
@@ -139,8 +146,7 @@ int attach_sandbox(const struct attach_options *o, struct err *err)
 	if (rc)
 		undo(&a);
 	else if (!o->quiet)
-		fprintf(stderr, "sandbox-net: %s is attached to job %s as %s; its name server is %s\n", a.target.to,
-			a.job, a.name, GATE_ADDR4);
+		tell(&a);
 	target_close(&a.target);
 	return rc;
 }

@@ -8,74 +8,80 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/capability.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/digits.h"
 #include "base/err.h"
+#include "sandbox-net/attach/program.h"
 
-#define ANSWER_MAX 32 /* bytes; a pid and a line feed */
+#define ANSWER_MAX 4096 /* bytes; the line feed and the NUL too */
 
-static _Noreturn void inspect(const char *program, const char *name, int out)
+/*
+ * A number, whether everything is given, and names of capabilities. docker tells what was asked for beside its usual ones; what is taken
+ * away from ALL is not asked. podman tells what came of it.
+ */
+static const char docker_format[] =
+	"{{.State.Pid}} {{.HostConfig.Privileged}}{{range .HostConfig.CapAdd}} {{.}}{{end}}";
+static const char podman_format[] = "{{.State.Pid}} {{.HostConfig.Privileged}}{{range .BoundingCaps}} {{.}}{{end}}"
+				    "{{range .EffectiveCaps}} {{.}}{{end}}";
+
+/* With or without "CAP_", in either case. One that is unknown here is one that nothing here depends on. */
+static uint64_t capability(const char *word)
 {
-	char *const argv[] = { (char *)program, (char *)"inspect",	  (char *)"--type", (char *)"container",
-			       (char *)"-f",	(char *)"{{.State.Pid}}", (char *)name,	    NULL };
-	int null = open("/dev/null", O_RDONLY);
-	char path[PATH_MAX];
+	char name[32];
+	cap_value_t value;
 
-	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0)
-		_exit(126);
-	snprintf(path, sizeof(path), "/usr/bin/%s", program);
-	execv(path, argv);
-	execvp(program, argv);
-	fprintf(stderr, "sandbox-net: cannot run %s: %s\n", program, strerror(errno));
-	_exit(127);
+	if (strcasecmp(word, "ALL") == 0)
+		return UINT64_MAX;
+	snprintf(name, sizeof(name), "cap_%s", strncasecmp(word, "cap_", 4) == 0 ? word + 4 : word);
+	return cap_from_name(name, &value) == 0 && value < 64 ? UINT64_C(1) << value : 0;
 }
 
-/* Reads to the end; returns the number of bytes kept. */
-static size_t read_answer(int fd, char answer[static ANSWER_MAX])
+static int parse(char *answer, struct container *c)
 {
-	size_t len = 0;
-	char scrap[512];
-	ssize_t n;
+	const size_t len = strlen(answer);
+	const char *number, *all, *word;
+	uint32_t pid;
 
-	while ((n = read(fd, scrap, sizeof(scrap))) != 0) {
-		if (n < 0 && errno != EINTR)
-			break;
-		for (ssize_t i = 0; i < n && len < ANSWER_MAX; i++)
-			answer[len++] = scrap[i];
-	}
-	return len;
+	if (len == 0 || answer[len - 1] != '\n')
+		return -1;
+	answer[len - 1] = '\0';
+	number = strsep(&answer, " ");
+	all = strsep(&answer, " ");
+	if (digits_parse(number, strlen(number), INT32_MAX, &pid) || !all ||
+	    (strcmp(all, "true") != 0 && strcmp(all, "false") != 0))
+		return -1;
+	*c = (struct container){ .pid = (pid_t)pid, .caps = *all == 't' ? UINT64_MAX : 0 };
+	while ((word = strsep(&answer, " ")))
+		c->caps |= capability(word);
+	return 0;
 }
 
-int container_pid(const char *program, const char *name, pid_t *pid, struct err *err)
+int container_look(const char *program, const char *name, struct container *c, struct err *err)
 {
-	char answer[ANSWER_MAX];
-	int ends[2], status = 0;
-	uint32_t number = 0;
-	size_t len;
-	pid_t child;
+	const char *format = strcmp(program, "docker") == 0 ? docker_format : podman_format;
+	char *const argv[] = { (char *)program, (char *)"inspect", (char *)"--type", (char *)"container",
+			       (char *)"-f",	(char *)format,	   (char *)name,     NULL };
+	char answer[ANSWER_MAX], usual[PATH_MAX];
+	int null, status;
 
 	if (!*name || *name == '-')
-		return err_set(err, "--%s: the name or id of a container", program);
-	if (pipe2(ends, O_CLOEXEC))
-		return err_set_errno(err, errno, "pipe");
-	child = fork();
-	if (child == 0)
-		inspect(program, name, ends[1]);
-	close(ends[1]);
-	len = child < 0 ? 0 : read_answer(ends[0], answer);
-	close(ends[0]);
-	if (child < 0)
-		return err_set_errno(err, errno, "fork");
-	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-		continue;
+		return err_set(err, "--%s: \"%s\": not the name or id of a container", program, name);
+	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (null < 0)
+		return err_set_errno(err, errno, "/dev/null");
+	snprintf(usual, sizeof(usual), "/usr/bin/%s", program);
+	status = program_run(access(usual, X_OK) == 0 ? usual : program, argv, null, STDOUT_FILENO, answer,
+			     sizeof(answer), err);
+	close(null);
+	if (status < 0)
+		return -1;
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-		return err_set(err, "%s does not tell the process of container %s", program, name);
-	if (len < 2 || answer[len - 1] != '\n' || digits_parse(answer, len - 1, INT32_MAX, &number))
-		return err_set(err, "%s gave no number for the process of container %s", program, name);
-	if (number == 0)
-		return err_set(err, "container %s is not running", name);
-	*pid = (pid_t)number;
-	return 0;
+		return err_set(err, "%s does not tell about container %s", program, name);
+	if (parse(answer, c))
+		return err_set(err, "%s gave no number and no capabilities for container %s", program, name);
+	return c->pid > 0 ? 0 : err_set(err, "container %s is not running", name);
 }

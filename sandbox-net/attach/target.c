@@ -108,15 +108,16 @@ static int open_path(struct target *t, const char *what, struct err *err)
 
 static int open_container(struct target *t, const char *program, const char *what, struct err *err)
 {
-	pid_t pid, again;
+	struct container first, again;
 
-	if (container_pid(program, what, &pid, err) || open_process(t, pid, err))
+	if (container_look(program, what, &first, err) || open_process(t, first.pid, err))
 		return -1;
 	/* The number may have changed hands between the answer and the pidfd. */
-	if (container_pid(program, what, &again, err))
+	if (container_look(program, what, &again, err))
 		return -1;
-	if (again != pid || !is_alive(t))
+	if (again.pid != first.pid || !is_alive(t))
 		return err_set(err, "%s container %s has ended", program, what);
+	t->caps = again.caps;
 	snprintf(t->to, sizeof(t->to), "%s %s", program, what);
 	make_name(t->name, what);
 	return 0;

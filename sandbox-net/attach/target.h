@@ -21,6 +21,7 @@ struct target {
 	int netns;		    /* S */
 	int user; /* the user namespace that owns S, if the caller must join it to build a gate; else -1 */
 	uint64_t dev, ino;
+	uint64_t caps; /* what the container's engine gives beyond the usual (container.h); 0 where none is named */
 	char name[ATTACH_NAME_MAX + 8]; /* a name for the sandbox, made from what it is */
 	char to[ATTACH_TO_MAX];		/* what it is, for a person */
 };

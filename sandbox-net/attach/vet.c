@@ -10,7 +10,8 @@
  *   inheritable set not with no_new_privs, with which execve(2) never adds any
  *
  * So docker's default containers pass (neither capability is in their bounding set), and those with
- * --privileged or --cap-add NET_ADMIN don't. This is a look at one moment: who starts a process in S later decides anew.
+ * --privileged or --cap-add NET_ADMIN don't. This is a look at one moment: who starts a process in S later decides anew. Of a container
+ * that is named, its engine says what it gives to those (target.h).
  */
 #include "sandbox-net/attach/vet.h"
 
@@ -39,6 +40,7 @@
 
 #define NESTING_MAX  33 /* user namespaces; the kernel allows 32 levels */
 #define THREAD_LOOKS 16 /* at a process whose threads come and go */
+#define BY_ENGINE    (-1)
 
 /* Bytes of a listing at a time. /proc has names of up to 44, and the kernel looks up each process that fits; of threads, just one fits. */
 #define ONE_PROCESS 64
@@ -58,7 +60,7 @@ struct vet {
 	bool same_owner; /* S's is the gate's */
 	bool anybody;
 	enum vet_filter filter; /* of the worst process */
-	pid_t dangerous;	/* a process with a say over the gate; 0: none */
+	pid_t dangerous;	/* a process with a say over the gate; BY_ENGINE: what the engine may start; 0: none */
 };
 
 static bool same_file(const struct stat *a, const struct stat *b)
@@ -321,7 +323,10 @@ static int judge(struct vet *v, struct err *err)
 		note(v, ATTACH_NOTE_EMPTY);
 	if (!v->dangerous)
 		return 0;
-	snprintf(who, sizeof(who), "process %d in it", (int)v->dangerous);
+	if (v->dangerous == BY_ENGINE)
+		snprintf(who, sizeof(who), "what is started in it later (exec, a health check)");
+	else
+		snprintf(who, sizeof(who), "process %d in it", (int)v->dangerous);
 	if (!(v->risks >> ATTACH_RISK_NET_ADMIN & 1))
 		return err_set(
 			err,
@@ -335,6 +340,14 @@ static int judge(struct vet *v, struct err *err)
 				 : ", or accept this with --accept-risk net-admin");
 	note(v, ATTACH_NOTE_NET_ADMIN);
 	return 0;
+}
+
+/* What the engine gives to whatever it starts in the container, whether or not that is there now. */
+static void look_at_engine(struct vet *v)
+{
+	const struct reach r = { .below = is_below(v, v->target->dir), .over = is_over(v, v->target->dir) };
+
+	weigh(v, BY_ENGINE, v->target->caps, v->target->caps, &r);
 }
 
 /* In a child, which goes where the gate will be built. */
@@ -358,6 +371,8 @@ static int vet(void *arg, int *fds, struct err *err)
 	find_over(v, owner);
 	if ((!v->connected && gate_check_empty(v->target->netns, v->tap, err)) || look_at_all(v, err))
 		return -1;
+	if (!v->connected)
+		look_at_engine(v);
 	return judge(v, err);
 }
 

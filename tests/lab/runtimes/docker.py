@@ -48,6 +48,9 @@ class Docker(Store):
     def client(self, *argv, **kwargs):
         return self.site.run([CLIENT, f"--host=unix://{self.socket}", *argv], **kwargs)
 
+    def environment(self):
+        return {"DOCKER_HOST": f"unix://{self.socket}"}
+
     def ctr(self, *argv, **kwargs):
         """containerd's own client. Its containers must have an end: dockerd does not know them."""
         return self.site.run(["ctr", f"--address={self.containerd}", *argv], **kwargs)

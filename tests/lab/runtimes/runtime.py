@@ -104,6 +104,10 @@ class Store(Runtime):
         """Runs the client program with these words."""
         raise NotImplementedError
 
+    def environment(self):
+        """With which the client finds this store when somebody else calls it, without options."""
+        raise NotImplementedError
+
     def add(self, image):
         """Imports an image when it is first used; returns its name in the store."""
         if image.name not in self._imported:

@@ -10,7 +10,7 @@
  *   detach   sandbox-net → netgate  ATTACH_DETACH   a name, or "" for all
  *            netgate → sandbox-net  ATTACH_DONE     their gates are gone
  *   list     sandbox-net → netgate  ATTACH_LIST
- *            netgate → sandbox-net  ATTACH_ITEM     one for each sandbox, then ATTACH_DONE
+ *            netgate → sandbox-net  ATTACH_ITEM     one for each sandbox, with the descriptor of its ATTACH_REQUEST; then ATTACH_DONE
  *
  * In place of any answer, ATTACH_REFUSED says why. An end of the stream before ATTACH_ARMED takes the gate away.
  *

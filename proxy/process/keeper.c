@@ -2,7 +2,7 @@
 /*
  * One loop over the socket, signals, the sessions and the connections. A
  * connection says one thing: a request for a session takes it along, the
- * other questions are answered here, at once or when the gates that are to end are gone.
+ * other questions are answered here: at once, when the gates that are to end are gone, or as fast as the answers are read. It waits for no reader.
  */
 #include "proxy/process/keeper.h"
 
@@ -32,17 +32,26 @@
 
 /* A sandbox, from its request to the end of its session. */
 struct guest {
-	pid_t pid; /* of the session */
+	uint64_t number; /* in the order in which they came, from 1 */
+	pid_t pid;	 /* of the session */
 	int fd;
+	int dir; /* in which the sandbox is found, as the request brought it */
 	bool armed;
 	struct attach_msg item; /* as it is listed */
 };
 
 /* A connection. */
+enum caller_state {
+	CALLER_ASKS,
+	CALLER_WAITS, /* for the end of the gate of `name`, or "" for all */
+	CALLER_LISTS, /* those after number `listed` are still to be told */
+};
+
 struct caller {
 	int fd;
-	bool waits;			/* for the end of the gate of */
-	char name[ATTACH_NAME_MAX + 8]; /* this one, or "" for all */
+	enum caller_state state;
+	char name[ATTACH_NAME_MAX + 8];
+	uint64_t listed;
 };
 
 struct kept {
@@ -51,6 +60,7 @@ struct kept {
 	struct guest guests[KEEPER_GUESTS_MAX];
 	struct caller callers[KEEPER_CALLERS_MAX];
 	size_t n_guests, n_callers;
+	uint64_t n_came;      /* guests ever */
 	uint64_t deadline_us; /* for the first sandbox; 0: none */
 	bool came;	      /* some sandbox was attached */
 	bool stopping;
@@ -59,18 +69,19 @@ struct kept {
 
 /* ---- answers ---- */
 
-static void send_msg(int fd, struct attach_msg *msg, enum attach_type type)
+/* `dir`: a descriptor that goes with it, or -1. Returns 0 or -errno; -EAGAIN: there is no room now. */
+static int send_msg(int fd, struct attach_msg *msg, enum attach_type type, int dir)
 {
 	msg->magic = ATTACH_MAGIC;
 	msg->type = type;
-	(void)fdpass_send(fd, msg, sizeof(*msg), NULL, 0);
+	return fdpass_send(fd, msg, sizeof(*msg), &dir, dir >= 0);
 }
 
 static void done(int fd)
 {
 	struct attach_msg msg = { 0 };
 
-	send_msg(fd, &msg, ATTACH_DONE);
+	(void)send_msg(fd, &msg, ATTACH_DONE, -1);
 }
 
 __attribute__((format(printf, 2, 3))) static void refuse(int fd, const char *fmt, ...)
@@ -81,7 +92,7 @@ __attribute__((format(printf, 2, 3))) static void refuse(int fd, const char *fmt
 	va_start(ap, fmt);
 	vsnprintf(msg.text, sizeof(msg.text), fmt, ap);
 	va_end(ap);
-	send_msg(fd, &msg, ATTACH_REFUSED);
+	(void)send_msg(fd, &msg, ATTACH_REFUSED, -1);
 }
 
 /* ---- sessions ---- */
@@ -100,8 +111,10 @@ static void become_session(struct kept *s, int connection)
 	close(s->k->socket->listen_fd);
 	close(s->k->socket->lock_fd);
 	close(s->signal_fd);
-	for (size_t i = 0; i < s->n_guests; i++)
+	for (size_t i = 0; i < s->n_guests; i++) {
 		close(s->guests[i].fd);
+		close(s->guests[i].dir);
+	}
 	for (size_t i = 0; i < s->n_callers; i++)
 		if (s->callers[i].fd != connection)
 			close(s->callers[i].fd);
@@ -115,10 +128,11 @@ static void run_session(struct kept *s, struct session *session, pid_t parent)
 	_exit(s->k->session(s->k->arg, session));
 }
 
-static void add_guest(struct kept *s, const struct attach_msg *request, int dir, int connection)
+/* Takes `*dir` when it succeeds. */
+static void add_guest(struct kept *s, const struct attach_msg *request, int *dir, int connection)
 {
 	struct session session = { .request = *request,
-				   .place = { .dir = dir, .dev = request->dev, .ino = request->ino },
+				   .place = { .dir = *dir, .dev = request->dev, .ino = request->ino },
 				   .connection = connection };
 	struct guest *guest = &s->guests[s->n_guests];
 	pid_t self = getpid();
@@ -130,7 +144,7 @@ static void add_guest(struct kept *s, const struct attach_msg *request, int dir,
 	}
 	memcpy(session.place.file, request->file, sizeof(session.place.file));
 	session.keeper_fd = pair[1];
-	*guest = (struct guest){ .fd = pair[0], .item = *request };
+	*guest = (struct guest){ .number = s->n_came + 1, .fd = pair[0], .dir = *dir, .item = *request };
 	guest->pid = fork();
 	if (guest->pid == 0) {
 		close(pair[0]);
@@ -142,7 +156,9 @@ static void add_guest(struct kept *s, const struct attach_msg *request, int dir,
 		refuse(connection, "fork: %s", strerror(errno));
 		return;
 	}
+	*dir = -1;
 	s->n_guests++;
+	s->n_came++;
 }
 
 static bool is_own_network(const struct attach_msg *request)
@@ -152,7 +168,8 @@ static bool is_own_network(const struct attach_msg *request)
 	return stat("/proc/self/ns/net", &st) == 0 && st.st_dev == request->dev && st.st_ino == request->ino;
 }
 
-static void on_request(struct kept *s, const struct attach_msg *request, int dir, int connection)
+/* As add_guest(). */
+static void on_request(struct kept *s, const struct attach_msg *request, int *dir, int connection)
 {
 	struct stat st;
 
@@ -160,7 +177,7 @@ static void on_request(struct kept *s, const struct attach_msg *request, int dir
 		refuse(connection, "job %s is ending", s->k->job);
 	else if (!attach_name_ok(request->name))
 		refuse(connection, "that is not a name for a sandbox");
-	else if (fstat(dir, &st) || !S_ISDIR(st.st_mode) || !request->file[0] || strstr(request->file, ".."))
+	else if (fstat(*dir, &st) || !S_ISDIR(st.st_mode) || !request->file[0] || strstr(request->file, ".."))
 		refuse(connection, "the request does not say where the sandbox is");
 	else if (is_own_network(request))
 		refuse(connection, "that is netgate's own network namespace");
@@ -209,7 +226,7 @@ static void answer_waiting(struct kept *s)
 	for (size_t i = 0; i < s->n_callers; i++) {
 		struct caller *c = &s->callers[i];
 
-		if (!c->waits || (c->name[0] ? find_guest(s, c->name) != NULL : s->n_guests > 0))
+		if (c->state != CALLER_WAITS || (c->name[0] ? find_guest(s, c->name) != NULL : s->n_guests > 0))
 			continue;
 		done(c->fd);
 		close(c->fd);
@@ -230,21 +247,46 @@ static void guest_ended(struct kept *s, struct guest *guest, int status)
 			tell(s->k->tell_fd, "sandbox %s: its gate is closed", guest->item.name);
 	}
 	close(guest->fd);
+	close(guest->dir);
 	*guest = s->guests[--s->n_guests];
 	answer_waiting(s);
 }
 
 /* ---- connections ---- */
 
-static void list(const struct kept *s, int fd)
+/* The first of those that are attached and came after this number, or NULL. */
+static const struct guest *next_attached(const struct kept *s, uint64_t number)
 {
-	for (size_t i = 0; i < s->n_guests; i++) {
-		struct attach_msg item = s->guests[i].item;
+	const struct guest *next = NULL;
 
-		if (s->guests[i].armed)
-			send_msg(fd, &item, ATTACH_ITEM);
+	for (size_t i = 0; i < s->n_guests; i++) {
+		const struct guest *g = &s->guests[i];
+
+		if (g->armed && g->number > number && (!next || g->number < next->number))
+			next = g;
 	}
-	done(fd);
+	return next;
+}
+
+/* Tells of as many as there is room for. Returns true when more are to follow. */
+static bool list(const struct kept *s, struct caller *c)
+{
+	const struct guest *next;
+
+	c->state = CALLER_LISTS;
+	do {
+		struct attach_msg msg = { 0 };
+		int r;
+
+		next = next_attached(s, c->listed);
+		if (next)
+			msg = next->item;
+		r = send_msg(c->fd, &msg, next ? ATTACH_ITEM : ATTACH_DONE, next ? next->dir : -1);
+		if (r)
+			return r == -EAGAIN;
+		c->listed = next ? next->number : c->listed;
+	} while (next);
+	return false;
 }
 
 /* Returns true when the connection waits for the gates' end. */
@@ -254,6 +296,11 @@ static bool detach(struct kept *s, struct caller *c, const char *name)
 		refuse(c->fd, "job %s has no sandbox %s", s->k->job, name);
 		return false;
 	}
+	if (s->n_guests == 0 && s->k->keep) {
+		refuse(c->fd, "job %s has no sandbox, and its netgate goes on (--keep): kill %d ends it", s->k->job,
+		       (int)getpid());
+		return false;
+	}
 	/* Of all: this netgate has nothing more to wait for, also if no gate was in force yet. */
 	if (!name[0] && !s->k->keep)
 		s->stopping = true;
@@ -261,32 +308,35 @@ static bool detach(struct kept *s, struct caller *c, const char *name)
 		done(c->fd);
 		return false;
 	}
-	c->waits = true;
+	c->state = CALLER_WAITS;
 	memcpy(c->name, name, sizeof(c->name));
 	order(s, name, KEEPER_DETACH);
 	return true;
 }
 
-/* Takes the one message of a connection. Returns false when the connection is to be closed here. */
-static bool on_message(struct kept *s, struct caller *c)
+/* Takes the one message of a connection, or goes on with its answers. Returns false when the connection is to be closed here. */
+static bool on_caller(struct kept *s, struct caller *c)
 {
 	struct attach_msg msg;
 	size_t n_fds = 0;
 	bool stays = false;
 	int dir = -1;
-	ssize_t n = fdpass_recv(c->fd, &msg, sizeof(msg), &dir, 1, &n_fds);
+	ssize_t n;
 
+	if (c->state == CALLER_LISTS)
+		return list(s, c);
+	n = fdpass_recv(c->fd, &msg, sizeof(msg), &dir, 1, &n_fds);
 	if (n == -EAGAIN || n == -EINTR)
 		return true;
-	if (c->waits || !attach_msg_ok(&msg, n))
+	if (c->state == CALLER_WAITS || !attach_msg_ok(&msg, n))
 		msg.type = 0;
 	if (msg.type == ATTACH_REQUEST && n_fds == 1)
-		on_request(s, &msg, dir, c->fd);
+		on_request(s, &msg, &dir, c->fd);
 	else if (msg.type == ATTACH_LIST)
-		list(s, c->fd);
+		stays = list(s, c);
 	else if (msg.type == ATTACH_DETACH)
 		stays = detach(s, c, msg.name);
-	if (n_fds)
+	if (dir >= 0)
 		close(dir);
 	return stays;
 }
@@ -389,7 +439,8 @@ static void turn(struct kept *s)
 	for (size_t i = 0; i < n_guests; i++)
 		guests[i] = (struct pollfd){ .fd = s->guests[i].armed ? -1 : s->guests[i].fd, .events = POLLIN };
 	for (size_t i = 0; i < n_callers; i++)
-		callers[i] = (struct pollfd){ .fd = s->callers[i].fd, .events = POLLIN };
+		callers[i] = (struct pollfd){ .fd = s->callers[i].fd,
+					      .events = s->callers[i].state == CALLER_LISTS ? POLLOUT : POLLIN };
 	if (poll(fds, 2 + n_guests + n_callers, time_left(s)) <= 0)
 		return;
 	for (size_t i = 0; i < n_guests; i++)
@@ -397,7 +448,7 @@ static void turn(struct kept *s)
 			on_guest(s, &s->guests[i]);
 	/* From the last to the first, for one that is closed is replaced by the last. */
 	for (size_t i = n_callers; i-- > 0;)
-		if (callers[i].revents && !on_message(s, &s->callers[i])) {
+		if (callers[i].revents && !on_caller(s, &s->callers[i])) {
 			close(s->callers[i].fd);
 			s->callers[i] = s->callers[--s->n_callers];
 		}

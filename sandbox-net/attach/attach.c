@@ -114,11 +114,11 @@ static int run(struct attach *a, struct err *err)
 	if (a->options->n_gate > 0) {
 		if (start_gate(a->job, a->options->gate, a->options->n_gate, err))
 			return -1;
-		a->undo_sock = client_connect(a->job, err);
+		a->undo_sock = client_connect(a->job, CLIENT_WAIT_MS, err);
 		if (a->undo_sock < 0)
 			return -1;
 	}
-	a->sock = client_connect(a->job, err);
+	a->sock = client_connect(a->job, CLIENT_WAIT_MS, err);
 	if (a->sock < 0)
 		return -1;
 	if (connect_sandbox(a, err))

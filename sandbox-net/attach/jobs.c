@@ -3,6 +3,7 @@
 #include "sandbox-net/attach/jobs.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,25 +13,34 @@
 #include "base/err.h"
 #include "sandbox-net/attach/client.h"
 
-int jobs_visit(const char *job, jobs_visit_fn visit, void *arg, struct err *err)
+/* jobs_visit() with a wait of one's own. */
+static int visit_job(const char *job, int wait_ms, jobs_visit_fn visit, void *arg, struct err *err)
 {
-	struct err absent = { "" };
+	struct err unreached = { "" };
 	struct attach_msg msg = { 0 };
-	int sock = client_connect(job, &absent);
-	bool any = false;
-	int r, rc = 0;
+	int sock = client_connect(job, wait_ms, &unreached);
+	struct jobs_entry entry = { .job = job };
+	int r, rc = 0, dir;
 
 	if (sock < 0)
-		return 0;
+		return sock == CLIENT_ABSENT ? 0 : err_set(err, "%s", unreached.text);
+	entry.netgate = client_peer(sock);
 	r = client_send(sock, &msg, ATTACH_LIST, -1, err);
-	while (r >= 0 && rc == 0 && (r = client_wait_item(sock, &msg, err)) == 1) {
-		any = true;
-		rc = visit(arg, job, &msg);
+	while (r >= 0 && rc == 0 && (r = client_wait_item(sock, wait_ms, &msg, &dir, err)) == 1) {
+		entry.sandbox = &msg;
+		if (dir >= 0)
+			close(dir);
+		rc = visit(arg, &entry);
 	}
-	if (r == 0 && !any)
-		rc = visit(arg, job, NULL);
+	if (r == 0 && !entry.sandbox)
+		rc = visit(arg, &entry);
 	close(sock);
 	return r < 0 ? -1 : rc;
+}
+
+int jobs_visit(const char *job, jobs_visit_fn visit, void *arg, struct err *err)
+{
+	return visit_job(job, CLIENT_WAIT_MS, visit, arg, err);
 }
 
 /* Names of sockets: JOB.sock. */
@@ -41,21 +51,23 @@ static int is_socket(const struct dirent *entry)
 	return dot && strcmp(dot, ".sock") == 0 && dot - entry->d_name <= ATTACH_NAME_MAX;
 }
 
-int jobs_visit_all(jobs_visit_fn visit, void *arg)
+int jobs_visit_all(int wait_ms, jobs_visit_fn visit, jobs_silent_fn silent, void *arg, struct err *err)
 {
 	struct dirent **entries = NULL;
-	struct err err = { "" };
+	struct err unsaid = { "" };
 	char dir[PATH_MAX];
 	int n, rc = 0;
 
 	/* No directory: no netgate has ever waited. */
-	n = attach_directory(dir, false, &err) ? 0 : scandir(dir, &entries, is_socket, alphasort);
+	n = attach_directory(dir, false, &unsaid) ? 0 : scandir(dir, &entries, is_socket, alphasort);
+	if (n < 0)
+		return err_set_errno(err, errno, "%s", dir);
 	for (int i = 0; i < n; i++) {
 		*strrchr(entries[i]->d_name, '.') = '\0';
 		if (rc == 0)
-			rc = jobs_visit(entries[i]->d_name, visit, arg, &err);
+			rc = visit_job(entries[i]->d_name, wait_ms, visit, arg, &unsaid);
 		if (rc < 0)
-			rc = 0;
+			rc = silent ? silent(arg, entries[i]->d_name) : 0;
 		free(entries[i]);
 	}
 	free(entries);
@@ -64,9 +76,8 @@ int jobs_visit_all(jobs_visit_fn visit, void *arg)
 
 int jobs_detach(const char *job, const char *name, struct err *err)
 {
-	int sock = client_connect(job, err);
 	struct attach_msg msg = { 0 };
-	int rc;
+	int sock = client_connect(job, CLIENT_WAIT_MS, err), rc;
 
 	if (sock < 0)
 		return -1;

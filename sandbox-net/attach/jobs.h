@@ -3,12 +3,21 @@
 #ifndef SANDBOX_NET_JOBS_H
 #define SANDBOX_NET_JOBS_H
 
+#include <sys/types.h>
+
 #include "base/attach.h"
 
 struct err;
 
-/* Is shown a sandbox of a job; `item` is NULL, once, for a job to which nothing is attached. Another answer than 0 ends the visit. */
-typedef int (*jobs_visit_fn)(void *arg, const char *job, const struct attach_msg *item);
+/* A sandbox of a job. */
+struct jobs_entry {
+	const char *job;
+	pid_t netgate; /* the process that waits for the job's sandboxes; 0: it can't be seen from here */
+	const struct attach_msg *sandbox; /* NULL, in the job's only entry: nothing is attached */
+};
+
+/* Is shown each. Another answer than 0 ends the visit. */
+typedef int (*jobs_visit_fn)(void *arg, const struct jobs_entry *entry);
 
 /*
  * Visits one job. Returns what `visit` answered, or 0; also when no netgate waits for the job. -1 with err set when the
@@ -16,8 +25,14 @@ typedef int (*jobs_visit_fn)(void *arg, const char *job, const struct attach_msg
  */
 int jobs_visit(const char *job, jobs_visit_fn visit, void *arg, struct err *err);
 
-/* Visits all jobs, by name; one that gives no whole answer is passed over. Returns what `visit` answered, or 0. */
-int jobs_visit_all(jobs_visit_fn visit, void *arg);
+/* Is told of a job whose netgate gave no whole answer. Another answer than 0 ends the visit; none is negative. */
+typedef int (*jobs_silent_fn)(void *arg, const char *job);
+
+/*
+ * Visits all jobs, by name; for each, waits at most so long for an answer, and tells `silent` (NULL: nobody) when none comes. Returns what `visit` or
+ * `silent` answered, or 0; -1 with err set when it can't be found out which jobs there are.
+ */
+int jobs_visit_all(int wait_ms, jobs_visit_fn visit, jobs_silent_fn silent, void *arg, struct err *err);
 
 /* Closes the gate of a sandbox of a job, "" for all, and waits until it is gone. Returns 0 or -1. */
 int jobs_detach(const char *job, const char *name, struct err *err);

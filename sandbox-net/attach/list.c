@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "sandbox-net/attach/attach.h"
+#include "sandbox-net/attach/client.h"
 #include "sandbox-net/attach/jobs.h"
 #include "sandbox-net/attach/options.h"
 
@@ -53,14 +54,14 @@ struct listing {
 	bool json, begun;
 };
 
-static int show(void *arg, const char *job, const struct attach_msg *item)
+static int show(void *arg, const struct jobs_entry *entry)
 {
 	struct listing *l = arg;
 
 	if (!l->json && !l->begun)
 		printf("%-20s  %-20s  %-8s  %-20s  %s\n", "JOB", "SANDBOX", "PID", "SINCE", "ATTACHED TO");
 	l->begun = true;
-	print(l->json, job, item);
+	print(l->json, entry->job, entry->sandbox);
 	return 0;
 }
 
@@ -79,6 +80,8 @@ int list_main(int argc, char **argv)
 		return 0;
 	}
 	listing.json = options.json;
-	jobs_visit_all(show, &listing);
-	return 0;
+	if (jobs_visit_all(CLIENT_WAIT_MS, show, NULL, &listing, &err) == 0)
+		return 0;
+	fprintf(stderr, "sandbox-net: %s\n", err.text);
+	return ATTACH_FAILED;
 }

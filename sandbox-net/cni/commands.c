@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "sandbox-net/attach/attach.h"
+#include "sandbox-net/attach/client.h"
 #include "sandbox-net/attach/jobs.h"
 #include "sandbox-net/attach/options.h"
 #include "sandbox-net/attach/start.h"
@@ -32,15 +33,15 @@ struct search {
 	struct attach_msg item;
 };
 
-static int is_it(void *arg, const char *job, const struct attach_msg *item)
+static int is_it(void *arg, const struct jobs_entry *entry)
 {
 	struct search *s = arg;
 
-	if (!item || strcmp(item->to, s->to) != 0)
+	if (!entry->sandbox || strcmp(entry->sandbox->to, s->to) != 0)
 		return 0;
 	s->found = true;
-	s->item = *item;
-	snprintf(s->job, sizeof(s->job), "%s", job);
+	s->item = *entry->sandbox;
+	snprintf(s->job, sizeof(s->job), "%s", entry->job);
 	return 1;
 }
 
@@ -50,15 +51,12 @@ static int find(const struct cni_call *c, struct search *s, struct err *err)
 	*s = (struct search){ .to = c->to };
 	if (jobs_visit(c->job, is_it, s, err) < 0)
 		return -1;
-	if (!s->found)
-		jobs_visit_all(is_it, s);
-	return 0;
+	return !s->found && jobs_visit_all(CLIENT_WAIT_MS, is_it, NULL, s, err) < 0 ? -1 : 0;
 }
 
-static int has_any(void *arg, const char *job, const struct attach_msg *item)
+static int has_any(void *arg, const struct jobs_entry *entry)
 {
-	(void)job;
-	*(bool *)arg = item;
+	*(bool *)arg = entry->sandbox;
 	return 1;
 }
 
@@ -199,14 +197,15 @@ static bool is_valid(const struct collection *g, const char *to)
 	return false;
 }
 
-static int collect(void *arg, const char *job, const struct attach_msg *item)
+static int collect(void *arg, const struct jobs_entry *entry)
 {
+	const struct attach_msg *item = entry->sandbox;
 	struct collection *g = arg;
 	char ours[ATTACH_TO_MAX];
 	int len = snprintf(ours, sizeof(ours), "cni %s ", g->call->network);
 
 	if (item && strncmp(item->to, ours, (size_t)len) == 0 && !is_valid(g, item->to) &&
-	    jobs_detach(job, item->name, g->err))
+	    jobs_detach(entry->job, item->name, g->err))
 		g->failed = true;
 	return 0;
 }
@@ -221,8 +220,7 @@ enum cni_code cni_gc(const struct cni_call *c, struct err *err)
 		err_set(err, "the configuration has no list \"cni.dev/valid-attachments\"");
 		return CNI_BAD_CONFIG;
 	}
-	jobs_visit_all(collect, &g);
-	return g.failed ? CNI_TRY_LATER : CNI_OK;
+	return jobs_visit_all(CLIENT_WAIT_MS, collect, NULL, &g, err) < 0 || g.failed ? CNI_TRY_LATER : CNI_OK;
 }
 
 /* ---- STATUS ---- */

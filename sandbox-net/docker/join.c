@@ -84,7 +84,7 @@ static int build(struct join *j, struct err *err)
 	j->plan.layout = r->layout;
 	if (start_gate(r->job, r->gate, r->n_gate, err))
 		return -1;
-	j->sock = client_connect(r->job, err);
+	j->sock = client_connect(r->job, CLIENT_WAIT_MS, err);
 	if (j->sock < 0 || request_session(j, &proxy, err))
 		return -1;
 	j->stand_in = adopt_make_stand_in(err);

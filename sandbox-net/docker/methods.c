@@ -193,11 +193,10 @@ struct detaching {
 	char job[ATTACH_NAME_MAX + 8];
 };
 
-static int nothing(void *arg, const char *job, const struct attach_msg *item)
+static int nothing(void *arg, const struct jobs_entry *entry)
 {
 	(void)arg;
-	(void)job;
-	(void)item;
+	(void)entry;
 	return 1;
 }
 

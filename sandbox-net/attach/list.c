@@ -13,6 +13,8 @@
 
 #define LINE_MAX_BYTES 4096
 #define TIME_LEN       32
+#define PID_LEN	       16
+#define LINE	       "%-20s  %-8s  %-20s  %-8s  %-20s  %s\n"
 
 static const char *show_time(uint64_t since, char text[static TIME_LEN])
 {
@@ -24,23 +26,30 @@ static const char *show_time(uint64_t since, char text[static TIME_LEN])
 	return text;
 }
 
-/* One line; `item` is NULL for a job to which nothing is attached. */
-static void print(bool json, const char *job, const struct attach_msg *item)
+static const char *show_pid(pid_t pid, char text[static PID_LEN])
 {
-	char line[LINE_MAX_BYTES], since[TIME_LEN] = "-", pid[16] = "-";
+	snprintf(text, PID_LEN, pid ? "%d" : "-", (int)pid);
+	return text;
+}
+
+static int show(void *arg, const struct jobs_entry *entry)
+{
+	const struct attach_msg *item = entry->sandbox;
+	char line[LINE_MAX_BYTES], since[TIME_LEN] = "-", netgate[PID_LEN], pid[PID_LEN];
+	const bool *as_json = arg;
 	struct json j;
 
-	if (item) {
+	if (item)
 		show_time(item->since, since);
-		snprintf(pid, sizeof(pid), "%d", item->pid);
-	}
-	if (!json) {
-		printf("%-20s  %-20s  %-8s  %-20s  %s\n", job, item ? item->name : "-", pid, since,
-		       item ? item->to : "nothing is attached");
-		return;
+	if (!*as_json) {
+		printf(LINE, entry->job, show_pid(entry->netgate, netgate), item ? item->name : "-",
+		       show_pid(item ? item->pid : 0, pid), since, item ? item->to : "nothing is attached");
+		return 0;
 	}
 	json_begin(&j, line, sizeof(line));
-	json_text(&j, "job", job);
+	json_text(&j, "job", entry->job);
+	if (entry->netgate)
+		json_u64(&j, "netgate", (uint64_t)entry->netgate);
 	if (item) {
 		json_text(&j, "sandbox", item->name);
 		json_u64(&j, "pid", (uint64_t)item->pid);
@@ -48,27 +57,12 @@ static void print(bool json, const char *job, const struct attach_msg *item)
 		json_bytes(&j, "attached", item->to, strlen(item->to), ATTACH_TO_MAX);
 	}
 	fwrite(line, 1, json_end(&j), stdout);
-}
-
-struct listing {
-	bool json, begun;
-};
-
-static int show(void *arg, const struct jobs_entry *entry)
-{
-	struct listing *l = arg;
-
-	if (!l->json && !l->begun)
-		printf("%-20s  %-20s  %-8s  %-20s  %s\n", "JOB", "SANDBOX", "PID", "SINCE", "ATTACHED TO");
-	l->begun = true;
-	print(l->json, entry->job, entry->sandbox);
 	return 0;
 }
 
 int list_main(int argc, char **argv)
 {
 	static struct attach_options options;
-	struct listing listing = { 0 };
 	struct err err = { "" };
 
 	if (list_options_parse(argc, argv, &options, &err)) {
@@ -79,8 +73,9 @@ int list_main(int argc, char **argv)
 		fputs(list_help, stdout);
 		return 0;
 	}
-	listing.json = options.json;
-	if (jobs_visit_all(CLIENT_WAIT_MS, show, NULL, &listing, &err) == 0)
+	if (!options.json)
+		printf(LINE, "JOB", "NETGATE", "SANDBOX", "PID", "SINCE", "ATTACHED TO");
+	if (jobs_visit_all(CLIENT_WAIT_MS, show, NULL, &options.json, &err) == 0)
 		return 0;
 	fprintf(stderr, "sandbox-net: %s\n", err.text);
 	return ATTACH_FAILED;

@@ -45,12 +45,15 @@ const char tap_help[] =
 const char detach_help[] = "usage: sandbox-net detach --job JOB [--name SANDBOX]\n"
 			   "\n"
 			   "Takes the gate of a sandbox away, or of all sandboxes of the job; they are left with lo.\n"
-			   "Exit status: 0 the gates are gone, 125 there was none.\n";
+			   "A netgate that none is left for ends, unless it was started with --keep.\n"
+			   "Exit status: 0 the gates are gone, or what waited for sandboxes; 125 nothing is gone.\n";
 
-const char list_help[] = "usage: sandbox-net ls [--json]\n"
-			 "\n"
-			 "The jobs of this user that wait for sandboxes, and what is attached to them.\n"
-			 "With --json, an object a line: job, sandbox, pid (of the gate's keeper), since, attached.\n";
+const char list_help[] =
+	"usage: sandbox-net ls [--json]\n"
+	"\n"
+	"The jobs of this user that wait for sandboxes, and what is attached to them.\n"
+	"NETGATE is the process that waits: kill ends it, and all its gates. PID keeps this one gate.\n"
+	"With --json, an object a line: job, netgate, sandbox, pid, since, attached.\n";
 
 enum word {
 	WORD_PID,

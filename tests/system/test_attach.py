@@ -47,7 +47,8 @@ def parent(pid):
 def roles(gate):
     """keeper, session, proxy, finder of a gate with one sandbox."""
     running = gate.running
-    wait_for(lambda: len(running.processes()) == 4, "four processes")
+    # The finder is a netgate by name until it is at its work.
+    wait_for(lambda: sorted(running.processes().values()) == ["netgate"] * 3 + ["netgate-finder"], "four processes")
     keeper = running.process.pid
     (session,) = [pid for pid in processes(running) if parent(pid) == keeper]
     (proxy,) = [pid for pid in processes(running) if parent(pid) == session]
@@ -553,6 +554,19 @@ def test_gate_of_its_own_that_fails(lab, who):
             assert not any(entry["job"] == name for entry in listed(lab, who))
 
 
+def test_attempt_that_fails_late(lab, who):
+    """The gate was built and proven: when that is told, neither the link nor the name is taken any more."""
+    with Sandbox(lab, who) as sandbox:
+        with Gate(lab, ["--log", "/dev/full", "--keep"], who, log=False) as gate:
+            for _ in range(5):
+                done = gate.attach(sandbox, "--name", "box", *RISK)
+                assert done.returncode == FAILED and "the proxy has ended" in done.stderr, done
+                assert sandbox.links() == ["lo"]
+            assert listed(lab, who).count({"job": gate.job, "netgate": gate.running.process.pid}) == 1
+        with Gate(lab, ["--allow", "ok.test"], who) as gate:
+            assert gate.attach(sandbox, "--name", "box", *RISK).returncode == 0
+
+
 def listed(lab, user=None):
     done = sandbox_net(lab, ["ls", "--json"], user)
     assert done.returncode == 0, done
@@ -563,17 +577,30 @@ def test_ls(lab, who):
     with attached(lab, user=who) as box:
         (entry,) = [entry for entry in listed(lab, who) if entry["job"] == box.gate.job]
         assert (entry["sandbox"], entry["attached"]) == ("box", f"pid {box.sandbox.pid}")
-        assert entry["pid"] == roles(box.gate)["session"]
+        assert (entry["netgate"], entry["pid"]) == (roles(box.gate)["keeper"], roles(box.gate)["session"])
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", entry["since"])
         lines = sandbox_net(lab, ["ls"], who).stdout.splitlines()
-        assert lines[0].split()[:4] == ["JOB", "SANDBOX", "PID", "SINCE"]
+        assert lines[0].split()[:5] == ["JOB", "NETGATE", "SANDBOX", "PID", "SINCE"]
         (line,) = [line for line in lines if line.startswith(box.gate.job)]
-        assert line.split() == [box.gate.job, "box", str(entry["pid"]), entry["since"], "pid", str(box.sandbox.pid)]
+        assert line.split() == [box.gate.job, str(entry["netgate"]), "box", str(entry["pid"]), entry["since"], "pid", str(box.sandbox.pid)]
         with Gate(lab, user=who) as idle:
             (entry,) = [entry for entry in listed(lab, who) if entry["job"] == idle.job]
-            assert entry == {"job": idle.job}
+            pid = idle.running.process.pid
+            assert entry == {"job": idle.job, "netgate": pid}
             (line,) = [line for line in sandbox_net(lab, ["ls"], who).stdout.splitlines() if line.startswith(idle.job)]
-            assert line.split() == [idle.job, "-", "-", "-", "nothing", "is", "attached"]
+            assert line.split() == [idle.job, str(pid), "-", "-", "-", "nothing", "is", "attached"]
+
+
+def test_ls_without_jobs(lab, tmp_path):
+    """The header, as container engines print theirs; with --json nothing."""
+    environment = ["env", f"XDG_RUNTIME_DIR={tmp_path}"]
+    os.chmod(tmp_path, 0o777)
+    list_ = [*environment, os.path.join(lab.programs(), "sandbox-net"), "ls"]
+    done = lab.on_host(list_, user=lab.user)
+    assert done.returncode == 0 and done.stdout.split() == ["JOB", "NETGATE", "SANDBOX", "PID", "SINCE", "ATTACHED", "TO"], done
+    assert lab.on_host([*list_, "--json"], user=lab.user).stdout == ""
+    done = lab.on_host(["env", "--unset=XDG_RUNTIME_DIR", list_[2], "detach", "--job", "x"], user=lab.user)
+    assert done.returncode == FAILED and "neither XDG_RUNTIME_DIR is set nor /run/user/" in done.stderr, done
 
 
 def test_usage(lab):
@@ -651,6 +678,7 @@ def test_background(lab, who):
         with open(pid_file) as file:
             pid = int(file.read())
         assert list(running.processes()) == [pid]
+        assert {"job": job, "netgate": pid} in listed(lab, who)
         assert os.readlink(f"/proc/{pid}/fd/2") == "/dev/null" and os.getsid(pid) == pid
         with Sandbox(lab, who) as sandbox:
             done = sandbox_net(lab, ["attach", "--job", job, "--pid", str(sandbox.pid), *RISK], who)
@@ -749,12 +777,14 @@ def test_detach(lab, who):
 
 
 def test_detach_from_an_idle_job(lab):
-    """There is nothing to detach: a gate that would end with its last sandbox ends, one that stays stays."""
+    """There is nothing to detach: a gate that would end with its last sandbox ends, one that stays stays, and how it ends is said."""
     with Gate(lab) as gate:
         assert sandbox_net(lab, ["detach", "--job", gate.job]).returncode == 0
         assert gate.finish().rc == 0
     with Gate(lab, ["--keep"]) as gate:
-        assert sandbox_net(lab, ["detach", "--job", gate.job]).returncode == 0
+        done = sandbox_net(lab, ["detach", "--job", gate.job])
+        assert (done.returncode, done.stderr.strip()) == (
+            FAILED, f"sandbox-net: job {gate.job} has no sandbox, and its netgate goes on (--keep): kill {gate.running.process.pid} ends it"), done
         assert gate.running.process.poll() is None
 
 

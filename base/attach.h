@@ -12,7 +12,8 @@
  *   list     sandbox-net → netgate  ATTACH_LIST
  *            netgate → sandbox-net  ATTACH_ITEM     one for each sandbox, with the descriptor of its ATTACH_REQUEST; then ATTACH_DONE
  *
- * In place of any answer, ATTACH_REFUSED says why. An end of the stream before ATTACH_ARMED takes the gate away.
+ * In place of any answer, ATTACH_REFUSED says why. An end of the stream before ATTACH_ARMED takes the gate away; an
+ * ATTACH_DETACH after it, on another connection, is answered when that has come about.
  *
  * Nobody on netgate's side may hold S: a descriptor of it, or a process in it, would keep it alive. The descriptor of
  * ATTACH_REQUEST is a directory (/proc/PID, or the one that a path of S lies in), in which `file` is S as long as its device and

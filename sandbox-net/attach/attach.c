@@ -2,12 +2,13 @@
 /*
  * sandbox-net attach. In order: find the sandbox and pin it; look at it; ask
  * the job's netgate for a session; build the gate, hand it off and prove it as for a command that is run; look once more
- * whether the sandbox is what it was. From the first error on, whatever was built goes with the descriptors.
+ * whether the sandbox is what it was. From the first error on, whatever was built goes with the descriptors; but an attempt that
+ * failed has left nothing when it returns.
  */
 #include "sandbox-net/attach/attach.h"
 
 #include <errno.h>
-#include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -16,6 +17,7 @@
 #include "base/err.h"
 #include "base/handoff.h"
 #include "sandbox-net/attach/client.h"
+#include "sandbox-net/attach/link_end.h"
 #include "sandbox-net/attach/options.h"
 #include "sandbox-net/attach/start.h"
 #include "sandbox-net/attach/target.h"
@@ -29,8 +31,10 @@ struct attach {
 	struct target target;
 	struct gate_plan plan;
 	struct vet_found found;
+	bool started; /* the job's netgate, for this sandbox alone */
+	bool built;   /* the gate's link is in S */
 	int sock;
-	int undo_sock; /* a second connection to a gate that we started; connected before we are somebody else to it */
+	int undo_sock; /* a second connection, when there is a session; connected before we are somebody else to netgate */
 };
 
 static const struct gate_tap *tap_of(const struct attach_options *o)
@@ -62,12 +66,17 @@ static int connect_sandbox(struct attach *a, struct err *err)
 
 	if (request_session(a, &proxy, err))
 		return -1;
-	/* Last, since it can't be undone: whom netgate speaks with was settled when the socket was connected. */
-	if (a->target.user >= 0 && setns(a->target.user, CLONE_NEWUSER)) {
+	a->undo_sock = client_connect(a->job, CLIENT_WAIT_MS, err);
+	if (a->undo_sock < 0) {
 		close(proxy);
-		return err_set_errno(err, errno, "cannot enter its user namespace");
+		return -1;
 	}
-	rc = handoff_run(proxy, a->target.netns, &a->plan, NULL, err);
+	/* Last, since it can't be undone: whom netgate speaks with was settled when the sockets were connected. */
+	if (target_join(&a->target, err)) {
+		close(proxy);
+		return -1;
+	}
+	rc = handoff_run(proxy, a->target.netns, &a->plan, NULL, &a->built, err);
 	close(proxy);
 	if (rc || target_check(&a->target, err) || client_send(a->sock, &msg, ATTACH_ARMED, -1, err))
 		return -1;
@@ -114,9 +123,7 @@ static int run(struct attach *a, struct err *err)
 	if (a->options->n_gate > 0) {
 		if (start_gate(a->job, a->options->gate, a->options->n_gate, err))
 			return -1;
-		a->undo_sock = client_connect(a->job, CLIENT_WAIT_MS, err);
-		if (a->undo_sock < 0)
-			return -1;
+		a->started = true;
 	}
 	a->sock = client_connect(a->job, CLIENT_WAIT_MS, err);
 	if (a->sock < 0)
@@ -126,14 +133,40 @@ static int run(struct attach *a, struct err *err)
 	return 0;
 }
 
-/* A gate that was started for this sandbox alone is of no more use. */
-static void undo(const struct attach *a)
+/* Waits for the session's end: until then, netgate takes the name for taken. A netgate that was started for this sandbox alone ends. */
+static void end_session(struct attach *a)
 {
 	struct attach_msg msg = { 0 };
-	struct err err = { "" };
+	struct err unsaid = { "" };
 
-	if (a->undo_sock >= 0 && client_send(a->undo_sock, &msg, ATTACH_DETACH, -1, &err) == 0)
-		(void)client_wait(a->undo_sock, &msg, ATTACH_DONE, NULL, &err);
+	if (a->started && a->undo_sock < 0)
+		a->undo_sock = client_connect(a->job, CLIENT_WAIT_MS, &unsaid);
+	if (!a->started)
+		memcpy(msg.name, a->name, sizeof(msg.name));
+	if (a->undo_sock >= 0 && client_send(a->undo_sock, &msg, ATTACH_DETACH, -1, &unsaid) == 0)
+		(void)client_wait(a->undo_sock, &msg, ATTACH_DONE, NULL, &unsaid);
+}
+
+static void hang_up(int *sock)
+{
+	if (*sock >= 0)
+		close(*sock);
+	*sock = -1;
+}
+
+/* Whoever tries again at once finds no gate, and no name that is taken. */
+static void undo(struct attach *a)
+{
+	struct err unsaid = { "" };
+	struct link_end end;
+	const bool found = a->built && link_end_open_named(&end, &a->target, a->plan.link) == 0;
+
+	hang_up(&a->sock);
+	end_session(a);
+	if (found) {
+		(void)link_end_remove(&end, &unsaid);
+		link_end_close(&end);
+	}
 }
 
 int attach_sandbox(const struct attach_options *o, struct err *err)
@@ -141,12 +174,12 @@ int attach_sandbox(const struct attach_options *o, struct err *err)
 	struct attach a = { .options = o, .sock = -1, .undo_sock = -1 };
 	int rc = run(&a, err);
 
-	if (a.sock >= 0)
-		close(a.sock);
 	if (rc)
 		undo(&a);
 	else if (!o->quiet)
 		tell(&a);
+	hang_up(&a.sock);
+	hang_up(&a.undo_sock);
 	target_close(&a.target);
 	return rc;
 }

@@ -12,6 +12,9 @@
 
 #include "base/err.h"
 #include "sandbox-net/attach/client.h"
+#include "sandbox-net/attach/link_end.h"
+
+#define JOBS_ENDS_MAX 256 /* links that are taken away at a time; beyond, the kernel does it */
 
 /* jobs_visit() with a wait of one's own. */
 static int visit_job(const char *job, int wait_ms, jobs_visit_fn visit, void *arg, struct err *err)
@@ -74,7 +77,46 @@ int jobs_visit_all(int wait_ms, jobs_visit_fn visit, jobs_silent_fn silent, void
 	return rc;
 }
 
-int jobs_detach(const char *job, const char *name, struct err *err)
+/* ---- detach ---- */
+
+struct listed {
+	struct attach_msg item;
+	int dir;
+};
+
+/* Those of a job with this name, "" for all. */
+static size_t list(const char *job, const char *name, struct listed all[static JOBS_ENDS_MAX])
+{
+	struct err unsaid = { "" };
+	struct attach_msg msg = { 0 };
+	int sock = client_connect(job, CLIENT_WAIT_MS, &unsaid), dir;
+	size_t n = 0;
+
+	if (sock < 0)
+		return 0;
+	if (client_send(sock, &msg, ATTACH_LIST, -1, &unsaid) == 0)
+		while (client_wait_item(sock, CLIENT_WAIT_MS, &msg, &dir, &unsaid) == 1) {
+			if (dir >= 0 && n < JOBS_ENDS_MAX && (!name[0] || strcmp(msg.name, name) == 0))
+				all[n++] = (struct listed){ msg, dir };
+			else if (dir >= 0)
+				close(dir);
+		}
+	close(sock);
+	return n;
+}
+
+static size_t open_ends(const char *job, const char *name, struct link_end ends[static JOBS_ENDS_MAX])
+{
+	static struct listed all[JOBS_ENDS_MAX];
+	const size_t n_all = list(job, name, all);
+	size_t n = 0;
+
+	for (size_t i = 0; i < n_all; i++)
+		n += link_end_open(&ends[n], all[i].dir, &all[i].item) == 0;
+	return n;
+}
+
+static int close_gates(const char *job, const char *name, struct err *err)
 {
 	struct attach_msg msg = { 0 };
 	int sock = client_connect(job, CLIENT_WAIT_MS, err), rc;
@@ -85,4 +127,17 @@ int jobs_detach(const char *job, const char *name, struct err *err)
 	rc = client_send(sock, &msg, ATTACH_DETACH, -1, err) || client_wait(sock, &msg, ATTACH_DONE, NULL, err);
 	close(sock);
 	return rc ? -1 : 0;
+}
+
+int jobs_detach(const char *job, const char *name, struct err *err)
+{
+	static struct link_end ends[JOBS_ENDS_MAX];
+	const size_t n = open_ends(job, name, ends);
+	int rc = close_gates(job, name, err);
+
+	for (size_t i = 0; i < n; i++) {
+		rc = rc || link_end_remove(&ends[i], err) ? -1 : 0;
+		link_end_close(&ends[i]);
+	}
+	return rc;
 }

@@ -34,7 +34,10 @@ typedef int (*jobs_silent_fn)(void *arg, const char *job);
  */
 int jobs_visit_all(int wait_ms, jobs_visit_fn visit, jobs_silent_fn silent, void *arg, struct err *err);
 
-/* Closes the gate of a sandbox of a job, "" for all, and waits until it is gone. Returns 0 or -1. */
+/*
+ * Closes the gate of a sandbox of a job, "" for all. When it returns 0, it is gone, and so is its link, unless the caller may not enter
+ * the sandbox or does not find it any more: then the kernel takes the link away a moment later. Or -1, also when there was nothing to close.
+ */
 int jobs_detach(const char *job, const char *name, struct err *err);
 
 #endif

@@ -197,6 +197,18 @@ int target_open(struct target *t, enum target_kind kind, const char *what, const
 	return choose_user_namespace(t, err);
 }
 
+int target_open_again(struct target *t, int dir, const struct attach_msg *item)
+{
+	struct err unsaid = { "" };
+	struct stat st;
+
+	*t = (struct target){ .pidfd = -1, .dir = dir, .user = -1, .dev = item->dev, .ino = item->ino };
+	t->netns = openat(dir, item->file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (t->netns < 0 || fstat(t->netns, &st) || st.st_dev != t->dev || st.st_ino != t->ino)
+		return -1;
+	return choose_user_namespace(t, &unsaid);
+}
+
 int target_check_owner(const struct target *t, uid_t uid, struct err *err)
 {
 	int user = ioctl(t->netns, NS_GET_USERNS);

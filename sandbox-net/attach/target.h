@@ -32,6 +32,12 @@ struct target {
  */
 int target_open(struct target *t, enum target_kind kind, const char *what, const char *to, struct err *err);
 
+/*
+ * Finds S again where an attachment has it (ATTACH_ITEM; takes `dir`). Without err: S being gone, or another's, is no error of the caller's.
+ * Returns 0 or -1; target_close() in either case.
+ */
+int target_open_again(struct target *t, int dir, const struct attach_msg *item);
+
 /* Whether S belongs to a user namespace that this user made. Returns 0 or -1. */
 int target_check_owner(const struct target *t, uid_t uid, struct err *err);
 

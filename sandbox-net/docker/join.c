@@ -88,7 +88,7 @@ static int build(struct join *j, struct err *err)
 	if (j->sock < 0 || request_session(j, &proxy, err))
 		return -1;
 	j->stand_in = adopt_make_stand_in(err);
-	rc = j->stand_in < 0 ? -1 : handoff_run(proxy, j->stand_in, &j->plan, NULL, err);
+	rc = j->stand_in < 0 ? -1 : handoff_run(proxy, j->stand_in, &j->plan, NULL, NULL, err);
 	close(proxy);
 	if (rc || adopt_hand_over(j->stand_in, &j->plan, r->link, err))
 		return -1;

@@ -20,6 +20,7 @@
 #define GATE_LINK_NAME_MAX 16 /* with the NUL; IFNAMSIZ */
 
 struct err;
+struct netlink;
 
 struct gate {
 	int fds[HANDOFF_FDS]; /* sockets of G; CLOEXEC. HANDOFF_GUEST: -1 without a TAP device */
@@ -71,6 +72,9 @@ int gate_check_empty(int s_netns, const struct gate_tap *tap, struct err *err);
  * ours), default routes over the gate and nothing else. Returns 0; or -1 with what was found.
  */
 int gate_check(int s_netns, const struct gate_plan *plan, struct err *err);
+
+/* The index of S's end of the gate's link, through a socket of S; 0: there is none. */
+int gate_find_end(struct netlink *s);
 
 /*
  * Proves this, and that this proxy answers: TCP over IPv4 and IPv6 to an arbitrary address and

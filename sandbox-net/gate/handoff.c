@@ -40,7 +40,7 @@ static int tell(int proxy, const struct handoff_msg *msg, const struct gate *gat
 	return rc ? err_set_errno(err, -rc, "cannot reach the proxy") : 0;
 }
 
-int handoff_run(int proxy, int s_netns, const struct gate_plan *plan, const enum resource_holder *holder,
+int handoff_run(int proxy, int s_netns, const struct gate_plan *plan, const enum resource_holder *holder, bool *built,
 		struct err *err)
 {
 	struct handoff_msg msg = { .magic = HANDOFF_MAGIC, .type = HANDOFF_GATE, .layout = plan->layout };
@@ -54,6 +54,8 @@ int handoff_run(int proxy, int s_netns, const struct gate_plan *plan, const enum
 		return err_set_errno(err, errno, "getrandom");
 	if (gate_build(s_netns, plan, &gate, err))
 		return -1;
+	if (built)
+		*built = true;
 	rc = tell(proxy, &msg, &gate, err);
 	gate_close(&gate);
 	if (rc || wait_for(proxy, HANDOFF_READY, err))

@@ -138,9 +138,17 @@ static const struct nlattr *link_kind(const struct nlattr *info)
 	return attrs.tb[IFLA_INFO_KIND];
 }
 
-static int link_cb(const struct nlmsghdr *nlh, void *arg)
+/* Of whichever gate, as gate_plan_usual() has it. */
+static bool is_gates_end(const struct prove_attrs *a)
 {
 	static const uint8_t usual_mac[NETLINK_MAC] = { GATE_SANDBOX_MAC_BYTES };
+
+	return attr_is_text(link_kind(a->tb[IFLA_LINKINFO]), "veth") &&
+	       attr_is(a->tb[IFLA_ADDRESS], usual_mac, sizeof(usual_mac));
+}
+
+static int link_cb(const struct nlmsghdr *nlh, void *arg)
+{
 	const struct ifinfomsg *ifi = mnl_nlmsg_get_payload(nlh);
 	struct prove_attrs a = attrs_of(nlh, sizeof(*ifi));
 	const struct nlattr *kind = link_kind(a.tb[IFLA_LINKINFO]);
@@ -165,7 +173,7 @@ static int link_cb(const struct nlmsghdr *nlh, void *arg)
 	}
 	if (is_down_tunnel(name, kind, ifi->ifi_flags))
 		return MNL_CB_OK;
-	if (p->empty && attr_is_text(kind, "veth") && attr_is(a.tb[IFLA_ADDRESS], usual_mac, sizeof(usual_mac)))
+	if (p->empty && is_gates_end(&a))
 		err_set(p->err, "it has a gate already: its %s is the end of one", printable(name, text));
 	else if (p->empty)
 		err_set(p->err,
@@ -347,6 +355,25 @@ static int check_layout(struct prove *p)
 		return err_set(p->err, "it has %u of its %u addresses and %u of its %u default routes", p->addrs, each,
 			       p->defaults, each);
 	return 0;
+}
+
+static int end_cb(const struct nlmsghdr *nlh, void *arg)
+{
+	const struct ifinfomsg *ifi = mnl_nlmsg_get_payload(nlh);
+	const struct prove_attrs a = attrs_of(nlh, sizeof(*ifi));
+
+	if (is_gates_end(&a) && a.tb[IFLA_LINK_NETNSID])
+		*(int *)arg = ifi->ifi_index;
+	return MNL_CB_OK;
+}
+
+int gate_find_end(struct netlink *s)
+{
+	struct netlink_request req;
+	int index = 0;
+
+	netlink_begin(&req, RTM_GETLINK, NLM_F_DUMP, sizeof(struct ifinfomsg));
+	return netlink_talk(s, &req, end_cb, &index) ? 0 : index;
 }
 
 struct prove_job {

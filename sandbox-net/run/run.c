@@ -243,7 +243,8 @@ static int set_up(struct run *r, struct err *err)
 	gate_plan_usual(&plan);
 	plan.tap = r->options->tap ? &tap : NULL;
 	plan.big_tcp = !plan.tap;
-	if (handoff_run(r->options->gate_fd, r->ns.net, &plan, r->resources.holder, err) || wait_until_built(r, err))
+	if (handoff_run(r->options->gate_fd, r->ns.net, &plan, r->resources.holder, NULL, err) ||
+	    wait_until_built(r, err))
 		return -1;
 	close(r->options->gate_fd);
 	report_sandbox(&r->report, r->init_pid, r->ns.user, r->ns.net);

@@ -550,7 +550,7 @@ def test_gate_of_its_own_that_fails(lab, who):
                               (["--nonsense"], "--nonsense: unknown option"), (["--allow", "ok.test", "true"], "without a command")):
             done = sandbox_net(lab, ["attach", "--pid", str(sandbox.pid), "--name", name, *RISK, *options], who)
             assert done.returncode == FAILED and said in done.stderr, done
-            left_with_lo(sandbox)
+            assert sandbox.links() == ["lo"]
             assert not any(entry["job"] == name for entry in listed(lab, who))
 
 
@@ -764,16 +764,25 @@ def test_detach(lab, who):
         assert f"job {gate.job} has no sandbox three" in detach("--name", "three").stderr
         done = detach("--name", "one")
         assert (done.returncode, done.stdout + done.stderr) == (0, ""), done
-        left_with_lo(one)
+        assert one.links() == ["lo"]
         assert two.links() == ["lo", "eth0"]
         assert two.run(["curl", "-sS", "http://ok.test/hello"]).stdout == "hello from ok.test\n"
         assert [entry["sandbox"] for entry in listed(lab, who) if entry["job"] == gate.job] == ["two"]
         assert gate.attach(one, "--name", "one", *RISK).returncode == 0
         assert detach().returncode == 0
-        left_with_lo(one, two)
+        assert one.links() == two.links() == ["lo"]
         result = gate.finish()
         assert result.rc == 0 and [r["ended"] for r in result.of("end")] == ["detached"] * 3, result
         assert one.process.poll() is None and two.process.poll() is None
+
+
+def test_attach_after_detach(lab, who):
+    """When detach returns, its link is gone: the next gate need not wait."""
+    with Gate(lab, ["--allow", "ok.test", "--keep"], who) as gate, Sandbox(lab, who) as sandbox:
+        for i in range(20):
+            assert gate.attach(sandbox, *RISK).returncode == 0
+            assert sandbox_net(lab, ["detach", "--job", gate.job], who).returncode == 0
+            assert sandbox.links() == ["lo"], f"round {i}"
 
 
 def test_detach_from_an_idle_job(lab):

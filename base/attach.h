@@ -54,7 +54,8 @@ enum attach_type {
 	X(NET_ADMIN, "a process in it has, or can gain, CAP_NET_ADMIN or CAP_SYS_ADMIN over the gate: it can change the gate's links and rules") \
 	X(EMPTY, "no process is in it yet: one that enters with CAP_NET_ADMIN could change the gate's links and rules") \
 	X(VSOCK, "AF_VSOCK works on this kernel and no seccomp filter keeps a process in it from it: vsock does not pass the gate") \
-	X(VSOCK_PERHAPS, "AF_VSOCK works on this kernel, and it is not known here whether a seccomp filter keeps its processes from it: vsock does not pass the gate")
+	X(VSOCK_PERHAPS, "AF_VSOCK works on this kernel, and it is not known here whether a seccomp filter keeps its processes from it: vsock does not pass the gate") \
+	X(DEAF, "netgate lacks CAP_NET_BROADCAST: an interface that is added to it later is not noticed")
 /* clang-format on */
 
 enum attach_risk {
@@ -76,7 +77,7 @@ struct attach_msg {
 	uint32_t type;	/* enum attach_type */
 	uint32_t risks, notes;
 	int32_t pid;	   /* REQUEST: a process in S, 0 for none; ITEM: of the process that keeps the gate */
-	uint32_t reserved; /* 0 */
+	uint32_t alone;	   /* REQUEST: 1: nobody in S can make an interface, so that another one ends the gate */
 	uint64_t dev, ino; /* of S in nsfs, as stat(2) gives them */
 	uint64_t since;	   /* ITEM: seconds of the wall clock */
 	char name[ATTACH_NAME_MAX + 8]; /* REQUEST, DETACH, ITEM; texts are NUL-terminated */

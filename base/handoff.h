@@ -22,7 +22,8 @@
 #include "base/layout.h"
 #include "base/resource.h"
 
-#define HANDOFF_MAGIC 0x6e670002u /* "ng", version 2 */
+#define HANDOFF_MAGIC 0x6e670003u /* "ng", version 3 */
+#define HANDOFF_TAP   16	  /* bytes of a device's name, with the NUL; IFNAMSIZ */
 #define HANDOFF_NONCE 16
 
 enum handoff_type { HANDOFF_GATE = 1, HANDOFF_READY, HANDOFF_ARM, HANDOFF_ARMED };
@@ -35,7 +36,7 @@ enum handoff_fd {
 	HANDOFF_UDP6,  /* the same for IPv6 */
 	HANDOFF_NFLOG, /* bound to GATE_NFLOG_GROUP, copy mode and NFULNL_CFG_F_SEQ set */
 	HANDOFF_NFT,   /* NETLINK_NETFILTER: through it the monitor reads G's counters (see report.h) */
-	HANDOFF_LINK,  /* NETLINK_ROUTE, hears of the links of G (RTNLGRP_LINK) */
+	HANDOFF_LINK,  /* NETLINK_ROUTE, hears of the links of G and of S (RTNLGRP_LINK, NETLINK_LISTEN_ALL_NSID) */
 	/*
 	 * Only for a virtual machine: packet socket of gw0 for what its guest asks of
 	 * a gateway below IP, or before it has an address (ARP, ND, DHCP). Always the last one.
@@ -45,10 +46,11 @@ enum handoff_fd {
 };
 
 struct handoff_msg {
-	uint32_t magic;			 /* HANDOFF_MAGIC */
-	uint32_t type;			 /* enum handoff_type */
-	uint8_t nonce[HANDOFF_NONCE];	 /* HANDOFF_GATE only */
-	struct gate_layout layout;	 /* HANDOFF_GATE only */
+	uint32_t magic;		      /* HANDOFF_MAGIC */
+	uint32_t type;		      /* enum handoff_type */
+	uint8_t nonce[HANDOFF_NONCE]; /* HANDOFF_GATE only */
+	struct gate_layout layout;    /* HANDOFF_GATE only */
+	char tap[HANDOFF_TAP]; /* HANDOFF_GATE only: of a virtual machine, the name of its device in S; else "" */
 	uint32_t holder[RESOURCE_COUNT]; /* HANDOFF_ARM only: enum resource_holder, for the record */
 };
 

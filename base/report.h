@@ -43,18 +43,21 @@ struct report_msg {
 enum monitor_type {
 	MONITOR_COUNTERS = 1, /* proxy → monitor, with the HANDOFF_NFT socket: read G's counters, please */
 	MONITOR_COUNTED,      /* monitor → proxy: `packets` and `bytes`, or `failed` */
-	MONITOR_FINISH,	   /* monitor → proxy: the sandbox is gone, `status` and `ended` say how; record and exit */
-	MONITOR_ENDED,	   /* proxy → monitor: the end record is written (if it could be); the chain's head */
-	MONITOR_FINDER,	   /* monitor → proxy, with a socket: whom to ask which process made an attempt */
-	MONITOR_LOG,	   /* monitor → proxy, with a file: the log was moved or removed, and goes on in this one */
-	MONITOR_LINK_GONE, /* proxy → monitor: the attached sandbox has no link to the gate any more */
+	MONITOR_FINISH,	    /* monitor → proxy: the sandbox is gone, `status` and `ended` say how; record and exit */
+	MONITOR_ENDED,	    /* proxy → monitor: the end record is written (if it could be); the chain's head */
+	MONITOR_FINDER,	    /* monitor → proxy, with a socket: whom to ask which process made an attempt */
+	MONITOR_LOG,	    /* monitor → proxy, with a file: the log was moved or removed, and goes on in this one */
+	MONITOR_SETTLED,    /* monitor → proxy: the attached sandbox is there, and its end of the link in it */
+	MONITOR_LINK_GONE,  /* proxy → monitor: the attached sandbox has no link to the gate any more */
+	MONITOR_LINK_OTHER, /* proxy → monitor: another interface has come up in it, and is on record */
 };
 
 /* Why the gate of an attached sandbox ends: the word in its record. */
 /* clang-format off */
 #define MONITOR_ENDS \
 	X(SANDBOX_GONE, "sandbox_gone") /* its network namespace is gone */ \
-	X(LINK_DELETED, "link_deleted") /* somebody in it took eth0 away */ \
+	X(LINK_DELETED, "link_deleted") /* somebody took eth0 away */ \
+	X(ANOTHER_INTERFACE, "another_interface") /* somebody outside of it has added one */ \
 	X(DETACHED, "detached") /* sandbox-net detach */ \
 	X(TIME_LIMIT, "time_limit") \
 	X(STOPPED, "stopped") /* netgate was told to end */ \

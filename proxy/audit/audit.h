@@ -168,6 +168,9 @@ int audit_drop(struct audit *a, const struct audit_drop *d);
 /* The guest of a virtual machine is about to get this address by DHCP. When that can't be recorded it must not. */
 int audit_lease(struct audit *a, const struct addr *addr);
 
+/* Another interface than the gate's has come up in an attached sandbox; `name` is any text. */
+int audit_interface(struct audit *a, const char *name);
+
 struct audit_end {
 	int wait_status;   /* of the command, as waitpid(2) gives it; -1: not known */
 	const char *ended; /* of an attached sandbox: why, in a word; else NULL */

@@ -96,6 +96,7 @@ void verbose_dial(struct audit *a, const struct name *host, const struct endpoin
 void verbose_close(struct audit *a, const struct audit_close *c);
 void verbose_drop(struct audit *a, const struct audit_drop *d);
 void verbose_lease(struct audit *a, const struct addr *addr);
+void verbose_interface(struct audit *a, const char *name);
 
 /* What the summary remembers of each. */
 void summary_decision(struct audit *a, const struct audit_decision *d);

@@ -337,6 +337,19 @@ int audit_lease(struct audit *a, const struct addr *addr)
 	return ret;
 }
 
+int audit_interface(struct audit *a, const char *name)
+{
+	struct record r;
+	int ret;
+
+	record_begin(a, &r, "interface");
+	json_text(&r.json, "name", name);
+	ret = record_write(a, &r);
+	if (!ret)
+		verbose_interface(a, name);
+	return ret;
+}
+
 int audit_end(struct audit *a, const struct audit_end *e)
 {
 	const struct audit_totals *t = &a->totals;

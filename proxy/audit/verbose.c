@@ -202,3 +202,13 @@ void verbose_lease(struct audit *a, const struct addr *addr)
 	put(&l, "netgate: lease %s", addr_format(addr, text));
 	print(a, &l);
 }
+
+void verbose_interface(struct audit *a, const char *name)
+{
+	struct line l = { .len = 0 };
+
+	if (a->verbose_fd < 0)
+		return;
+	put_escaped(&l, HEAD "interface ", name, strlen(name), LABEL_SHOWN);
+	print(a, &l);
+}

@@ -77,25 +77,20 @@ static int check_gate(const int *gate, size_t n, struct err *err)
 	return 0;
 }
 
-int handoff_take_gate(int fd, int gate[static HANDOFF_FDS], uint8_t nonce[static HANDOFF_NONCE],
-		      struct gate_layout *layout, struct err *err)
+int handoff_take_gate(int fd, int gate[static HANDOFF_FDS], struct handoff_msg *msg, struct err *err)
 {
-	struct handoff_msg msg;
 	size_t n_fds = 0;
 	ssize_t n;
 
 	gate[HANDOFF_GUEST] = -1;
 	do
-		n = fdpass_recv(fd, &msg, sizeof(msg), gate, HANDOFF_FDS, &n_fds);
+		n = fdpass_recv(fd, msg, sizeof(*msg), gate, HANDOFF_FDS, &n_fds);
 	while (n == -EINTR);
-	if (n != sizeof(msg) || msg.magic != HANDOFF_MAGIC || msg.type != HANDOFF_GATE ||
-	    (n_fds != HANDOFF_FDS && n_fds != HANDOFF_GUEST) || !layout_ok(&msg.layout))
+	if (n != sizeof(*msg) || msg->magic != HANDOFF_MAGIC || msg->type != HANDOFF_GATE ||
+	    (n_fds != HANDOFF_FDS && n_fds != HANDOFF_GUEST) || !layout_ok(&msg->layout) ||
+	    !memchr(msg->tap, '\0', sizeof(msg->tap)))
 		return -1;
-	if (check_gate(gate, n_fds, err) < 0)
-		return -1;
-	memcpy(nonce, msg.nonce, HANDOFF_NONCE);
-	*layout = msg.layout;
-	return 0;
+	return check_gate(gate, n_fds, err);
 }
 
 int handoff_say(int fd, enum handoff_type type)

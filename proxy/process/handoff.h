@@ -8,12 +8,11 @@
 struct err;
 
 /*
- * Waits for the launcher's sockets, which become the caller's; HANDOFF_GUEST is -1 where the sandbox is no virtual machine.
+ * Waits for the launcher's sockets, which become the caller's, and what it says with them; HANDOFF_GUEST is -1 where the sandbox is no virtual machine.
  * Each must be of the kind that is due and all of one network namespace, which is not the caller's. Returns 0, or -1: with an
  * error where they are not; without one, the launcher has said why, or the monitor will.
  */
-int handoff_take_gate(int fd, int gate[static HANDOFF_FDS], uint8_t nonce[static HANDOFF_NONCE],
-		      struct gate_layout *layout, struct err *err);
+int handoff_take_gate(int fd, int gate[static HANDOFF_FDS], struct handoff_msg *msg, struct err *err);
 
 /* Says HANDOFF_READY or HANDOFF_ARMED. Returns 0 or -errno. */
 int handoff_say(int fd, enum handoff_type type);

@@ -281,6 +281,11 @@ static bool obey(struct run *r, const struct monitor_msg *msg, int nft_fd)
 			return false;
 		attached_link_gone(r);
 		return true;
+	case MONITOR_LINK_OTHER:
+		if (nft_fd >= 0 || !r->m->attached)
+			return false;
+		attached_link_other(r);
+		return true;
 	default:
 		return false;
 	}

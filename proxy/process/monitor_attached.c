@@ -74,8 +74,14 @@ static void armed(struct run *r)
 {
 	const struct session *s = r->m->attached;
 	const struct attach_msg done = { .magic = ATTACH_MAGIC, .type = ATTACH_DONE };
+	const struct monitor_msg settled = { .type = MONITOR_SETTLED };
 	const uint32_t word = KEEPER_ARMED;
 
+	if (fdpass_send(r->m->proxy_fd, &settled, sizeof(settled), NULL, 0) < 0) {
+		monitor_fail_silently(r);
+		end_gate(r, MONITOR_END_ATTACH_FAILED);
+		return;
+	}
 	r->started = true;
 	if (r->m->timeout_us)
 		r->deadline_us = clock_mono_us() + r->m->timeout_us;
@@ -130,9 +136,18 @@ void attached_link_gone(struct run *r)
 	const bool there = place_exists(&r->m->attached->place);
 
 	if (there && r->started && r->end == MONITOR_END_COMMAND)
-		tell(r->m->tell_fd, "sandbox %s: its link to the gate was deleted in it; it has no network any more",
+		tell(r->m->tell_fd, "sandbox %s: its link to the gate was taken away; it has no network any more",
 		     name_of(r));
 	end_gate(r, there ? MONITOR_END_LINK_DELETED : MONITOR_END_SANDBOX_GONE);
+}
+
+/* Where somebody in the sandbox can make interfaces, this may be one of his, which lead nowhere: it is on record. Any other came from outside. */
+void attached_link_other(struct run *r)
+{
+	if (!r->m->attached->request.alone || r->end != MONITOR_END_COMMAND)
+		return;
+	tell(r->m->tell_fd, "sandbox %s: another interface was added to it, so its gate is closed", name_of(r));
+	end_gate(r, MONITOR_END_ANOTHER_INTERFACE);
 }
 
 void attached_timed_out(struct run *r)

@@ -67,6 +67,9 @@ void attached_signal(struct run *r, int signo);
 /* The gate has no link any more. */
 void attached_link_gone(struct run *r);
 
+/* Another interface has come up in the sandbox. */
+void attached_link_other(struct run *r);
+
 /* The time limit is reached. */
 void attached_timed_out(struct run *r);
 

@@ -78,8 +78,7 @@ struct proxy {
 	int log_fd;
 	int handoff_fd; /* -1 once armed */
 	int gate[HANDOFF_FDS];
-	struct gate_layout layout;
-	uint8_t nonce[HANDOFF_NONCE];
+	struct handoff_msg given; /* with the sockets */
 	uint64_t probe_datagrams; /* of the launcher, which G counts as DNS */
 	int32_t wait_status;
 	uint32_t end; /* enum monitor_end */
@@ -233,6 +232,10 @@ static void on_monitor(evutil_socket_t fd, short what, void *arg)
 		attribution_use(p->attribution, fd_in);
 		return;
 	}
+	if (msg.type == MONITOR_SETTLED && n_fds == 0 && p->link) {
+		link_watch_settle(p->link);
+		return;
+	}
 	if (msg.type == MONITOR_LOG && n_fds == 1) {
 		move_log(p, fd_in);
 		return;
@@ -256,6 +259,16 @@ static void on_link_gone(void *arg)
 	struct proxy *p = arg;
 
 	(void)!fdpass_send(p->config->monitor_fd, &gone, sizeof(gone), NULL, 0);
+}
+
+/* The record comes first; when it can't be written, all the more must the monitor know. */
+static void on_link_other(void *arg, const char *name)
+{
+	const struct monitor_msg other = { .type = MONITOR_LINK_OTHER };
+	struct proxy *p = arg;
+
+	(void)audit_interface(p->audit, name);
+	(void)!fdpass_send(p->config->monitor_fd, &other, sizeof(other), NULL, 0);
 }
 
 /* The sandbox is a virtual machine: its guest is at the other end, and its processes are nobody's to see. */
@@ -301,6 +314,19 @@ static int record_start(struct proxy *p)
 	return ret;
 }
 
+/* An attached sandbox's end is seen by its link; a command's by its launcher. */
+static int watch_link(struct proxy *p)
+{
+	if (!p->config->attached)
+		return 0;
+	p->link = link_watch_new(p->base, &(struct link_watch_config){ .fd = p->gate[HANDOFF_LINK],
+								       .tap = p->given.tap,
+								       .gone = on_link_gone,
+								       .other = on_link_other,
+								       .arg = p });
+	return p->link ? 0 : -ENOMEM;
+}
+
 /* The launcher's probes came back right: put the policy in force, and only then let the command start. */
 static int arm(struct proxy *p, const uint32_t holder[static RESOURCE_COUNT])
 {
@@ -325,11 +351,8 @@ static int arm(struct proxy *p, const uint32_t holder[static RESOURCE_COUNT])
 	audit_holders(p->audit, holder);
 	if (record_start(p) < 0)
 		return -EIO;
-	if (p->config->attached) {
-		p->link = link_watch_new(p->base, p->gate[HANDOFF_LINK], on_link_gone, p);
-		if (!p->link)
-			return -ENOMEM;
-	}
+	if (watch_link(p) < 0)
+		return -ENOMEM;
 	p->drops = drops_new(p->base, p->gate[HANDOFF_NFLOG], p->audit, p->quic);
 	if (!p->drops)
 		return -ENOMEM;
@@ -431,21 +454,21 @@ static int make_doors(struct proxy *p)
 				  .budget = budget_of(limits, p->open_max, clock_mono_us()),
 				  .witness = { on_connection, on_connection_end, p },
 				  .next_id = 1 };
-	env->gate4 = p->layout.gate4;
-	env->gate6 = p->layout.gate6;
+	env->gate4 = p->given.layout.gate4;
+	env->gate6 = p->given.layout.gate6;
 	LIST_INIT(&env->conns);
 	LIST_INIT(&env->cuts);
 	if (p->map && charge_init(env) < 0)
 		return -1;
 	p->listener = listener_new(env, p->gate[HANDOFF_TCP4], p->gate[HANDOFF_TCP6]);
-	p->probe = probe_new(p->base, p->gate[HANDOFF_UDP4], p->gate[HANDOFF_UDP6], p->nonce);
+	p->probe = probe_new(p->base, p->gate[HANDOFF_UDP4], p->gate[HANDOFF_UDP6], p->given.nonce);
 	p->handoff_ev = event_new(p->base, p->handoff_fd, EV_READ | EV_PERSIST, on_handoff, p);
 	p->monitor_ev = event_new(p->base, p->config->monitor_fd, EV_READ | EV_PERSIST, on_monitor, p);
 	if (!p->map || !p->attribution || !env->pool || !env->scratch || !env->head || !p->listener || !p->probe ||
 	    !p->handoff_ev || !p->monitor_ev || event_add(p->handoff_ev, NULL) < 0 ||
 	    event_add(p->monitor_ev, NULL) < 0)
 		return -1;
-	listener_probe(p->listener, p->nonce);
+	listener_probe(p->listener, p->given.nonce);
 	return 0;
 }
 
@@ -501,7 +524,7 @@ int proxy_run(const struct proxy_config *config)
 	ignore_signals();
 	if (set_up(&p, &err) < 0 || isolation_drop_privileges(&err) < 0 || isolation_seccomp(&err) < 0) {
 		complain(&p, err.text);
-	} else if (handoff_take_gate(p.handoff_fd, p.gate, p.nonce, &p.layout, &err) < 0) {
+	} else if (handoff_take_gate(p.handoff_fd, p.gate, &p.given, &err) < 0) {
 		if (err.text[0])
 			complain(&p, err.text);
 	} else {

@@ -47,6 +47,7 @@ static int request_session(struct attach *a, int *proxy, struct err *err)
 	struct attach_msg msg = { .pid = a->target.pid,
 				  .risks = a->options->risks,
 				  .notes = a->found.notes,
+				  .alone = a->plan.alone || a->plan.tap,
 				  .dev = a->target.dev,
 				  .ino = a->target.ino };
 
@@ -89,7 +90,6 @@ static int prepare(struct attach *a, struct err *err)
 
 	gate_plan_usual(&a->plan);
 	a->plan.tap = tap_of(o);
-	a->plan.alone = o->alone;
 	if (o->link && snprintf(a->plan.link, sizeof(a->plan.link), "%s", o->link) >= (int)sizeof(a->plan.link))
 		return err_set(err, "%s: that can't be the name of an interface", o->link);
 	if (target_open(&a->target, o->kind, o->what, o->to, err))
@@ -100,6 +100,8 @@ static int prepare(struct attach *a, struct err *err)
 		return -1;
 	if (vet_sandbox(&a->target, a->plan.tap, o->risks, o->known, &a->found, err) || target_check(&a->target, err))
 		return err_wrap(err, "%s", a->target.to);
+	a->plan.alone =
+		!a->plan.tap && (o->alone || !(a->found.makes_links || (o->risks >> ATTACH_RISK_NET_ADMIN & 1)));
 	return 0;
 }
 

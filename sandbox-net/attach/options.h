@@ -32,7 +32,7 @@ struct attach_options {
 	const char *to;		       /* what it is, for a person; NULL: made from `what` */
 	const struct vet_known *known; /* what its first process will be; NULL: as it is */
 	const char *link;	       /* the name of its link; NULL: the usual one */
-	bool alone;		       /* as in gate.h */
+	bool alone;		       /* nobody in it will have CAP_NET_ADMIN, whoever has it now */
 	bool has_owner;		       /* S must belong to a user namespace of this user's: */
 	uid_t owner;
 	const char *permits, *runtime; /* --permits, --runtime; NULL: not given */

@@ -291,6 +291,18 @@ static int look_at_all(struct vet *v, struct err *err)
 	return (int)pid;
 }
 
+/* Whether the gate will hear of S's links (sockets.c). */
+static bool can_hear(void)
+{
+	cap_t caps = cap_get_proc();
+	cap_flag_value_t has = CAP_CLEAR;
+
+	if (caps && cap_get_flag(caps, CAP_NET_BROADCAST, CAP_EFFECTIVE, &has))
+		has = CAP_CLEAR;
+	cap_free(caps);
+	return has == CAP_SET;
+}
+
 static bool vsock_works(void)
 {
 	const int fd = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -302,7 +314,7 @@ static bool vsock_works(void)
 
 uint32_t vet_notes(enum vet_filter filter)
 {
-	uint32_t notes = 0;
+	uint32_t notes = can_hear() ? 0 : 1u << ATTACH_NOTE_DEAF;
 
 	if (filter != VET_FILTERED && vsock_works())
 		notes |= 1u << (filter == VET_UNFILTERED ? ATTACH_NOTE_VSOCK : ATTACH_NOTE_VSOCK_PERHAPS);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A container engine may add an interface after the gate is there (podman does
- * for a container with a user namespace of its own), when nobody looks any more. Where no process in S has CAP_NET_ADMIN there,
- * rules can see to it that such an interface carries nothing.
+ * Somebody outside of S may add an interface after the gate is there: "docker network connect", another CNI plugin, podman for a container
+ * with a user namespace of its own. The proxy hears of it, and the gate ends (proxy/process/link.c); rules of S's own see to it that the interface
+ * carries nothing, from its first moment on; those of a virtual machine's S (wire.h) do as well. Where a process in S has CAP_NET_ADMIN there, it may have interfaces of its own, and could remove the rules: there are
+ * none then.
  */
 #ifndef SANDBOX_NET_ALONE_H
 #define SANDBOX_NET_ALONE_H

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -50,6 +51,8 @@ int handoff_run(int proxy, int s_netns, const struct gate_plan *plan, const enum
 
 	for (int i = 0; holder && i < RESOURCE_COUNT; i++)
 		arm.holder[i] = holder[i];
+	if (plan->tap)
+		snprintf(msg.tap, sizeof(msg.tap), "%s", plan->tap->name);
 	if (getrandom(msg.nonce, sizeof(msg.nonce), 0) != sizeof(msg.nonce))
 		return err_set_errno(err, errno, "getrandom");
 	if (gate_build(s_netns, plan, &gate, err))

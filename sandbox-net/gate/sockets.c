@@ -26,6 +26,7 @@
 #define SOCKETS_BACKLOG	      4096	/* the kernel's own ceiling (net.core.somaxconn) for a new namespace */
 #define SOCKETS_NFLOG_BUFFER  (8 << 20) /* bytes: 150,000 packets a second without loss */
 #define SOCKETS_UDP_BUFFER    (1 << 20)
+#define SOCKETS_LINK_BUFFER   (1 << 20)
 #define SOCKETS_GUEST_SNAPLEN (14 + GATE_MTU)
 #define SOCKETS_NFLOG_SNAPLEN 1600 /* a whole datagram, so that a QUIC Initial can be read */
 
@@ -146,7 +147,10 @@ static int open_nflog(int *out, struct err *err)
 	return r ? err_set_errno(err, -r, "configure the NFLOG group") : 0;
 }
 
-/* When S is gone, so is gw0, and this socket says so. Bound, since the kernel sends its events to nobody else. */
+/*
+ * When S is gone, so is gw0, and this socket says so. Bound, since the kernel sends its events to nobody else. It also hears of S's own links,
+ * as soon as one of them is the other end of gw0; to ask for that takes CAP_NET_BROADCAST, without which it does not (ATTACH_NOTE_DEAF).
+ */
 static int open_link(int *out, struct err *err)
 {
 	struct sockaddr_nl any = { .nl_family = AF_NETLINK };
@@ -156,6 +160,8 @@ static int open_link(int *out, struct err *err)
 		return -1;
 	if (bind(fd, (struct sockaddr *)&any, sizeof(any)))
 		return err_set_errno(err, errno, "bind the socket for links");
+	set_receive_buffer(fd, SOCKETS_LINK_BUFFER);
+	(void)setsockopt(fd, SOL_NETLINK, NETLINK_LISTEN_ALL_NSID, &(int){ 1 }, sizeof(int));
 	return set(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, RTNLGRP_LINK, "NETLINK_ADD_MEMBERSHIP", err);
 }
 

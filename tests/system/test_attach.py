@@ -824,8 +824,24 @@ def test_link_deleted(lab, who):
         assert box.run(["ip", "link", "del", "eth0"]).returncode == 0
         result = box.gate.finish()
         assert (result.rc, result.records[-1]["ended"]) == (0, "link_deleted"), result
-        assert "its link to the gate was deleted in it" in result.err
+        assert "its link to the gate was taken away" in result.err
         assert box.sandbox.process.poll() is None
+
+
+@pytest.mark.parametrize("first, then", [(":", ":"), ("ip link set eth0 down", "nsenter --net=/proc/$!/ns/net ip link set eth0 up")], ids=["up", "down"])
+def test_link_moved(lab, who, first, then):
+    """Out of the sandbox: nobody else gets its gate, at the latest when he raises the link there."""
+    script = f"""
+        unshare --net sleep 1000 &
+        trap "kill $!" EXIT
+        while [ "$(readlink /proc/$!/ns/net)" = "$(readlink /proc/self/ns/net)" ]; do :; done
+        {first} && ip link set eth0 netns $! && {then} && echo moved
+        while nsenter --net=/proc/$!/ns/net ip link show eth0 >/dev/null; do :; done
+    """
+    with attached(lab, ["ok.test"], user=who) as box:
+        done = box.run(["sh", "-c", script])
+        assert done.stdout == "moved\n", done
+        assert box.gate.finish().records[-1]["ended"] == "link_deleted"
 
 
 def test_news_that_are_lost(lab):

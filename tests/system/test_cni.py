@@ -9,6 +9,7 @@ import signal
 import pytest
 
 from lab import read_log, v4, wait_for
+from lab.late import Late
 from lab.runtimes import CA, Cni
 
 GATE = "10.200.0.1"
@@ -127,6 +128,29 @@ def test_add_after_del(network, box):
             pass
         shown = box.runtime.site.run(["nsenter", f"--net={box.netns}", "ip", "-o", "link"], check=True).stdout
         assert len(shown.splitlines()) == 1, f"round {i}: {shown}"
+
+
+@pytest.mark.parametrize("up", ["by hand", "bridge"])
+def test_another_interface(lab, network, box, up):
+    """What somebody else adds later, another plugin for example, carries nothing, and the gate ends."""
+    net = network(allow=["ok.test"])
+    config = {"cniVersion": "1.0.0", "name": "other", "type": "bridge", "bridge": "lab-br", "isGateway": True,
+              "ipam": {"type": "host-local", "subnet": "192.0.2.0/24", "dataDir": lab.workspace()}}
+    late = Late(net.runtime.site.host, box.netns)
+    with net.added(box, interface="net1"):
+        assert wget(box, "http://ok.test/hello").stdout == "hello from ok.test\n"
+        if up == "bridge":
+            done = net.cni.call("ADD", config, box, interface="eth0")
+            assert done.rc == 0, done
+            assert box.exec(["ping", "-c", "1", "-W", "1", "192.0.2.1"]).returncode != 0
+        with late.added() if up == "by hand" else contextlib.nullcontext():
+            wait_for(lambda: net.records("end"), "the end of the gate")
+            assert up == "bridge" or late.reached() == set()
+        if up == "bridge":
+            assert net.cni.call("DEL", config, box, interface="eth0").rc == 0
+            net.runtime.site.run(["ip", "link", "del", "lab-br"], check=True)
+    assert net.records("end")[0]["ended"] == "another_interface"
+    assert [record["name"] for record in net.records("interface")] == ["later" if up == "by hand" else "eth0"]
 
 
 def test_interface_of_another_name(network, box):
@@ -396,6 +420,28 @@ def test_podman_starts_nothing_without_a_gate(lab, podman):
     done = client.run(["echo", "it runs"], network="gated")
     assert done.returncode != 0 and "it runs" not in done.stdout and "/nonexistent/policy.yaml" in done.stderr, done
     assert attached(lab, client.site) == []
+
+
+def test_podman_network_connect(lab, podman):
+    """A network that is connected later carries nothing, and the gate ends."""
+    client = podman(allow=["ok.test"])
+    with open(os.path.join(client.networks, "other.conflist"), "w") as out:
+        json.dump({"cniVersion": "0.4.0", "name": "other", "plugins": [
+            {"type": "bridge", "bridge": "lab-br", "isGateway": True,
+             "ipam": {"type": "host-local", "subnet": "192.0.2.0/24", "dataDir": lab.workspace()}}]}, out)
+    try:
+        with client.start(["sleep", "1000"], network="gated", options=[f"--dns={GATE}"]) as box:
+            assert wget(box, "http://ok.test/hello").stdout == "hello from ok.test\n"
+            done = client.client("network", "connect", "other", box.id)
+            assert done.returncode == 0, done
+            wait_for(lambda: links(box) == ["lo", "eth1"], "the end of the gate's link")
+            assert box.exec(["ping", "-c", "1", "-W", "1", "192.0.2.1"]).returncode != 0
+            assert client.site.run(["ping", "-c", "1", "-W", "1", "192.0.2.2"]).returncode != 0
+    finally:
+        client.site.run(["ip", "link", "del", "lab-br"])
+        os.unlink(os.path.join(client.networks, "other.conflist"))
+    records = read_log(client.gate_log)
+    assert (records[-1]["ended"], [record["name"] for record in records if record["type"] == "interface"]) == ("another_interface", ["eth1"])
 
 
 CTR = """

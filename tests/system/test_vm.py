@@ -524,6 +524,24 @@ def test_tap_again(lab):
             assert done.returncode == FAILED and "another interface than lo: tap0" in done.stderr, done
 
 
+def test_tap_and_an_interface_that_comes_later(lab):
+    """Nothing gets over it either way, and the gate ends. The device's own ups and downs are nothing new."""
+    with Netns(lab) as netns, Gate(lab) as gate:
+        assert tap(lab, gate, netns, "--tap", "tap7").returncode == 0
+        for state in ("down", "up"):
+            assert lab.on_host(["nsenter", f"--net={netns.path}", "ip", "link", "set", "tap7", state]).returncode == 0
+        assert gate.records()[-1]["type"] == "start"
+        with subprocess.Popen(netns.enter(["sh", "-c", "echo there; exec cat"]), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as inside:
+            assert inside.stdout.readline() == b"there\n"
+            late = Late(lab.host, f"/proc/{inside.pid}/ns/net")
+            with late.added():
+                result = gate.finish()
+                assert late.reached() == set()
+            inside.stdin.close()
+        assert [record["name"] for record in result.records if record["type"] == "interface"] == ["later"]
+        assert result.records[-1]["ended"] == "another_interface"
+
+
 def test_tap_options(lab):
     for words in (["--tap", "eth0"], ["--owner", "nobody-of-that-name"], ["--owner"]):
         assert sandbox_net(lab, ["tap", "--netns", "/run/netns/x", "--job", "j", *words]).returncode == FAILED

@@ -314,17 +314,23 @@ static int record_start(struct proxy *p)
 	return ret;
 }
 
-/* An attached sandbox's end is seen by its link; a command's by its launcher. */
+/*
+ * An attached sandbox's end is seen by its link; a command's by its launcher. That one's socket for links is closed: open, the kernel would
+ * go by it at every change of a link, route or address in whichever namespace, and each start would be slower by every sandbox there is.
+ */
 static int watch_link(struct proxy *p)
 {
-	if (!p->config->attached)
-		return 0;
-	p->link = link_watch_new(p->base, &(struct link_watch_config){ .fd = p->gate[HANDOFF_LINK],
-								       .tap = p->given.tap,
-								       .gone = on_link_gone,
-								       .other = on_link_other,
-								       .arg = p });
-	return p->link ? 0 : -ENOMEM;
+	if (p->config->attached) {
+		p->link = link_watch_new(p->base, &(struct link_watch_config){ .fd = p->gate[HANDOFF_LINK],
+									       .tap = p->given.tap,
+									       .gone = on_link_gone,
+									       .other = on_link_other,
+									       .arg = p });
+		return p->link ? 0 : -ENOMEM;
+	}
+	close(p->gate[HANDOFF_LINK]);
+	p->gate[HANDOFF_LINK] = -1;
+	return 0;
 }
 
 /* The launcher's probes came back right: put the policy in force, and only then let the command start. */

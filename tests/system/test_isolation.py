@@ -11,6 +11,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 
 import pytest
 
@@ -21,6 +22,8 @@ AT_FDCWD = -100
 EACCES = 13
 SYS_PIDFD_GETFD = 438
 SIOCGSKNS = 0x894C
+SOL_NETLINK, NETLINK_LIST_MEMBERSHIPS = 270, 9
+RTNLGRP_LINK = 1
 FINDER_CAPABILITIES = 1 << 19 | 1 << 2  # SYS_PTRACE, DAC_READ_SEARCH
 
 
@@ -87,6 +90,16 @@ def sockets(pid):
         os.close(process)
 
 
+def memberships(pid):
+    """The groups of rtnetlink(7) that its sockets hear, each socket's as bits."""
+    found = []
+    for one in sockets(pid):
+        if (one.family, one.proto) == (socket.AF_NETLINK, 0):  # NETLINK_ROUTE
+            groups = one.getsockopt(SOL_NETLINK, NETLINK_LIST_MEMBERSHIPS, 4)
+            found.append(int.from_bytes(groups[:4], sys.byteorder))
+    return [groups for groups in found if groups]
+
+
 def test_buffers(job):
     """What one connection may hold of the host's memory, in the gate's namespace: the one that its listening sockets are in."""
     found = set()
@@ -100,6 +113,15 @@ def test_buffers(job):
                 os.close(gate)
             found.update(int(line.split()[-1]) for line in text.splitlines())
     assert found == {1 << 20}
+
+
+def test_who_hears_of_links(job, lab, who):
+    """The kernel goes by each such socket at every change of a link in every namespace: only a proxy that needs one has it."""
+    def heard(running):
+        return [groups for pid, name in running.processes().items() if name == "netgate" for groups in memberships(pid)]
+    assert heard(job) == []
+    with attached(lab, user=who) as box:
+        assert heard(box.gate.running) == [1 << (RTNLGRP_LINK - 1)]
 
 
 def test_what_the_finder_holds(job, who):

@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "sandbox-net/cni/args.h"
 #include "sandbox-net/gate/gate.h"
-#include "sandbox-net/oci/config.h"
+#include "sandbox-net/oci/object.h"
 
 const char *const cni_versions[] = { "0.4.0", "1.0.0", "1.1.0", NULL };
 
@@ -98,12 +98,26 @@ static int read_environment(struct cni_call *c, struct err *err)
 
 /* ---- the configuration ---- */
 
+/* All but what comes from the pod, which must not be able to hold up its own end: of that, only what is read is checked. */
+static int check_texts(const json_t *config, struct err *err)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach((json_t *)config, key, value)
+	{
+		if (strcmp(key, "runtimeConfig") != 0 && object_has_nul(value))
+			return err_set(err, "the network's configuration on stdin: a text with a NUL in it");
+	}
+	return 0;
+}
+
 static enum cni_code read_config(struct cni_call *c, struct err *err)
 {
 	int rank;
 
-	c->config = config_read(STDIN_FILENO, "the network's configuration on stdin", err);
-	if (!c->config)
+	c->config = object_read(STDIN_FILENO, "the network's configuration on stdin", err);
+	if (!c->config || check_texts(c->config, err))
 		return CNI_UNDECODABLE;
 	c->version = json_string_value(json_object_get(c->config, "cniVersion"));
 	if (c->command == CNI_VERSION)

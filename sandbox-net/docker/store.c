@@ -13,7 +13,7 @@
 
 #include "base/attach.h"
 #include "base/err.h"
-#include "sandbox-net/oci/config.h"
+#include "sandbox-net/oci/object.h"
 
 static int directory = -1; /* locked as long as it is open */
 
@@ -88,7 +88,7 @@ json_t *store_load(const char *id, struct err *err)
 		err_set_errno(err, errno, "the options of network %.12s", id);
 		return NULL;
 	}
-	network = config_read(fd, "the network's options", err);
+	network = object_read(fd, "the network's options", err);
 	close(fd);
 	return network;
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "sandbox-net/oci/object.h"
 #include "sandbox-net/oci/wide.h"
 
 static int out_of_memory(struct err *err)
@@ -22,40 +23,6 @@ static int out_of_memory(struct err *err)
 }
 
 /* ---- files ---- */
-
-static char *read_all(int fd, size_t *len, struct err *err)
-{
-	size_t cap = 65536;
-	char *text = malloc(cap);
-
-	*len = 0;
-	while (text) {
-		ssize_t n = read(fd, text + *len, cap - *len);
-
-		if (n == 0)
-			return text;
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 || *len + (size_t)n > CONFIG_BYTES_MAX) {
-			err_set_errno(err, n < 0 ? errno : EFBIG, "read");
-			break;
-		}
-		*len += (size_t)n;
-		if (*len == cap) {
-			char *more = realloc(text, cap *= 2);
-
-			if (!more) {
-				out_of_memory(err);
-				break;
-			}
-			text = more;
-		}
-	}
-	if (!text)
-		out_of_memory(err);
-	free(text);
-	return NULL;
-}
 
 /*
  * The names that are read or written here. JSON readers of Go's, as most runtimes are, take "Process" for "process" too, and the later
@@ -123,9 +90,8 @@ static int check_all_names(json_t *object, struct err *err)
 
 json_t *config_read(int fd, const char *what, struct err *err)
 {
-	json_error_t error;
 	size_t len;
-	char *text = read_all(fd, &len, err), *hidden;
+	char *text = object_text(fd, &len, err), *hidden;
 	json_t *object;
 
 	if (!text) {
@@ -138,18 +104,14 @@ json_t *config_read(int fd, const char *what, struct err *err)
 		err_set(err, "%s: out of memory, or \"" WIDE_MARK "\" in it", what);
 		return NULL;
 	}
-	object = json_loadb(hidden, len, JSON_REJECT_DUPLICATES, &error);
+	object = object_parse(hidden, len, 0, what, err);
 	free(hidden);
-	if (!object)
-		err_set(err, "%s: not JSON: %s (line %d)", what, error.text, error.line);
-	else if (!json_is_object(object))
-		err_set(err, "%s: not a JSON object", what);
-	else if (check_all_names(object, err) == 0)
-		return object;
-	else
+	if (object && check_all_names(object, err)) {
 		err_wrap(err, "%s", what);
-	json_decref(object);
-	return NULL;
+		json_decref(object);
+		return NULL;
+	}
+	return object;
 }
 
 json_t *config_load(const char *path, struct err *err)

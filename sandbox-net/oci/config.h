@@ -12,8 +12,6 @@
 
 struct err;
 
-#define CONFIG_BYTES_MAX (16u << 20)
-
 /* Reads one JSON object from `fd` up to its end; `what` is for messages. A new reference, or NULL. */
 json_t *config_read(int fd, const char *what, struct err *err);
 

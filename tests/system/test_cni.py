@@ -179,6 +179,8 @@ def test_version(network):
     ({"cniVersion": 1}, 1, "is missing"),
     ({"ipam": {"type": "host-local"}}, 2, "ipam"),
     ({"name": "a b"}, 7, "name"),
+    ({"name": "lab\0x"}, 6, "NUL"),
+    ({"allow": ["ok.test\0.bad.test"]}, 6, "NUL"),
     ({"allow": [1]}, 7, "allow"),
     ({"allow": {"a": 1}}, 7, "allow"),
     ({"allow": ["ok.test:notaport"]}, 100, "notaport"),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A bundle's config.json: what is read from it, what is refused, what is changed.
- * links: base/err.c sandbox-net/oci/config.c sandbox-net/oci/wide.c
+ * links: base/err.c sandbox-net/oci/config.c sandbox-net/oci/forbid.c sandbox-net/oci/object.c sandbox-net/oci/wide.c
  */
 #include "sandbox-net/oci/config.h"
 
@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "base/err.h"
+#include "sandbox-net/oci/object.h"
 
 static struct err err;
 
@@ -78,7 +79,7 @@ static void hostile_text(void **state)
 
 static void hostile_size(void **state)
 {
-	const size_t len = CONFIG_BYTES_MAX + 1;
+	const size_t len = OBJECT_BYTES_MAX + 1;
 	char *text = malloc(len);
 	int fd = memfd_create("config", MFD_CLOEXEC);
 

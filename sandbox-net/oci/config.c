@@ -197,13 +197,12 @@ uint64_t config_capabilities(const json_t *process)
 struct vet_known config_process(const json_t *config)
 {
 	const json_t *process = json_object_get(config, "process");
-	const json_t *seccomp = json_object_get(json_object_get(config, "linux"), "seccomp");
 
 	/* What it means to leave them out is each runtime's to say: the worst is assumed. */
 	return (struct vet_known){
 		.caps = json_is_object(json_object_get(process, "capabilities")) ? config_capabilities(process)
 										 : UINT64_MAX,
-		.filter = json_is_object(seccomp) ? VET_FILTER_NOT_KNOWN : VET_UNFILTERED,
+		.filter = config_forbids_vsock(config) ? VET_FILTERED : VET_UNFILTERED,
 	};
 }
 

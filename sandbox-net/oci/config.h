@@ -7,6 +7,7 @@
 #define SANDBOX_NET_OCI_CONFIG_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "sandbox-net/attach/vet.h"
 
@@ -24,7 +25,7 @@ int config_write(int fd, const json_t *config);
 /* Replaces a file by the object, or leaves it as it is. Returns 0 or -1. */
 int config_save(const char *path, const json_t *config, struct err *err);
 
-/* What the container's first process will be: its capabilities, whether it can gain any, whether it is filtered. */
+/* What the container's first process will be: its capabilities, whether it can gain any, whether AF_VSOCK is kept from it. */
 struct vet_known config_process(const json_t *config);
 
 /* The capabilities of a process as one set, bits as in capability.h: everything that it has or may gain. */
@@ -35,9 +36,13 @@ const char *config_env(const json_t *config, const char *name);
 
 /*
  * Refuses AF_VSOCK, io_uring, the key calls and socketcall(2) to the container, whatever its profile says: they lead past every network
- * namespace, past seccomp itself, to a resolver of the host's, and past what a filter sees. Returns 0 or -1.
+ * namespace, past seccomp itself, to a resolver of the host's, and past what a filter sees. Takes away the annotations by which crun
+ * would run something else than the profile. Returns 0 or -1.
  */
 int config_forbid_calls(json_t *config, struct err *err);
+
+/* Whether its profile, and no annotation against it, keeps AF_VSOCK from the container, as it does after that. False where it can't be told. */
+bool config_forbids_vsock(const json_t *config);
 
 /*
  * Lets the container's /etc/resolv.conf name the gate: an engine's own is a bind mount of the host's text, or the image's file. `file` is

@@ -146,6 +146,8 @@ static int take_annotations(json_t *asked, const json_t *annotations, struct err
 {
 	static const char *const keys[] = { CHOICE_ALLOW, CHOICE_POLICY, CHOICE_JOB };
 
+	if (choice_check_keys(annotations, err))
+		return -1;
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
 		const json_t *value = json_object_get(annotations, keys[i]);
 

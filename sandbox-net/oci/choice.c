@@ -15,6 +15,27 @@
 /* What the list is split at. */
 #define SEPARATORS ", \t\r\n"
 
+int choice_empty(const char *key, struct err *err)
+{
+	return err_set(err, "%s is there and empty: say what it is to be, or leave it out", key);
+}
+
+int choice_check_keys(const json_t *annotations, struct err *err)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach((json_t *)annotations, key, value)
+	{
+		if (strncmp(key, CHOICE_PREFIX, strlen(CHOICE_PREFIX)) == 0 && strcmp(key, CHOICE_ALLOW) != 0 &&
+		    strcmp(key, CHOICE_POLICY) != 0 && strcmp(key, CHOICE_JOB) != 0)
+			return err_set(
+				err, "%.64s is unknown; there are " CHOICE_ALLOW ", " CHOICE_POLICY " and " CHOICE_JOB,
+				key);
+	}
+	return 0;
+}
+
 static int copy(const json_t *annotations, const char *key, char *out, size_t cap, struct err *err)
 {
 	const json_t *value = json_object_get(annotations, key);
@@ -23,6 +44,9 @@ static int copy(const json_t *annotations, const char *key, char *out, size_t ca
 	out[0] = '\0';
 	if (!value)
 		return 0;
+	/* Perhaps a variable that nobody has set: what was meant to be less must not become the whole policy. */
+	if (text && !*text && json_string_length(value) == 0)
+		return choice_empty(key, err);
 	/* jansson's strings may have NULs in them. */
 	if (!text || strlen(text) != json_string_length(value))
 		return err_set(err, "%s: not a text", key);
@@ -48,7 +72,8 @@ int choice_check(const struct choice *c, struct err *err)
 
 int choice_read(const json_t *annotations, struct choice *c, struct err *err)
 {
-	if (copy(annotations, CHOICE_POLICY, c->policy, sizeof(c->policy), err) ||
+	if (choice_check_keys(annotations, err) ||
+	    copy(annotations, CHOICE_POLICY, c->policy, sizeof(c->policy), err) ||
 	    copy(annotations, CHOICE_JOB, c->job, sizeof(c->job), err) ||
 	    copy(annotations, CHOICE_ALLOW, c->allow, sizeof(c->allow), err))
 		return -1;
@@ -79,7 +104,7 @@ int choice_options(const struct choice *c, const char *permits, struct choice_op
 
 	if (add(o, err, "--permits=%s", permits) || (c->policy[0] && add(o, err, "--choose=%s", c->policy)))
 		return -1;
-	/* A list that is there and empty asks for nothing; without one, the whole policy is meant. */
+	/* Without a list, the whole policy is meant. */
 	if (c->allow[0] && !*at)
 		return err_set(err, CHOICE_ALLOW ": it has no entry");
 	while (*at) {

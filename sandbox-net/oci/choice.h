@@ -18,6 +18,7 @@
 
 struct err;
 
+#define CHOICE_PREFIX "dev.netgate." /* no other key may begin like this: it would be one of these, mistyped */
 #define CHOICE_ALLOW  "dev.netgate.allow"
 #define CHOICE_POLICY "dev.netgate.policy"
 #define CHOICE_JOB    "dev.netgate.job"
@@ -32,7 +33,13 @@ struct choice {
 	char allow[CHOICE_ALLOW_MAX];	  /* "": none */
 };
 
-/* From annotations (NULL: there are none). Returns 0; or -1 for what can't be meant, such as a job and a policy. */
+/* Whether each annotation whose key begins with CHOICE_PREFIX is one of the three. Returns 0 or -1. */
+int choice_check_keys(const json_t *annotations, struct err *err);
+
+/* The error for one that is there and says nothing, however it was given. Returns -1. */
+int choice_empty(const char *key, struct err *err);
+
+/* From annotations (NULL: there are none). Returns 0; or -1 for what can't be meant, such as a job and a policy, or an empty one. */
 int choice_read(const json_t *annotations, struct choice *c, struct err *err);
 
 /* True when all texts end and names are names; for one that came over a socket. */

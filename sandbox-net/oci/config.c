@@ -267,8 +267,6 @@ int config_annotate(json_t *config, const char *key, const char *value, struct e
 
 	if (!annotations)
 		return -1;
-	if (json_object_get(annotations, key))
-		return 0;
 	return json_object_set_new(annotations, key, json_string(value)) ? out_of_memory(err) : 0;
 }
 

@@ -53,7 +53,7 @@ int config_resolv_conf(json_t *config, const char *file, struct err *err);
 /* Appends a createRuntime hook: `path` with `argv` (its own name first, NULL-terminated). Returns 0 or -1. */
 int config_add_hook(json_t *config, const char *path, const char *const *argv, struct err *err);
 
-/* Sets an annotation that is not there yet. Returns 0 or -1. */
+/* Sets an annotation. Returns 0 or -1. */
 int config_annotate(json_t *config, const char *key, const char *value, struct err *err);
 
 #endif

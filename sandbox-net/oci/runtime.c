@@ -114,16 +114,25 @@ static int parse_call(char **argv, struct call *c, struct err *err)
 	return err_set(err, "\"%s\" is no command of a runtime's that is known here", c->command);
 }
 
+/*
+ * An image has a say in the environment, and none in docker's annotations: where there is an annotation of the three, the environment
+ * is not asked, so that an image can't choose the policy of which somebody chose entries.
+ */
 static int take_environment(json_t *config, struct err *err)
 {
 	static const char *const names[][2] = { { "NETGATE_ALLOW", CHOICE_ALLOW },
 						{ "NETGATE_POLICY", CHOICE_POLICY },
 						{ "NETGATE_JOB", CHOICE_JOB } };
 
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (json_object_get(json_object_get(config, "annotations"), names[i][1]))
+			return 0;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		const char *value = config_env(config, names[i][0]);
 
-		if (value && *value && config_annotate(config, names[i][1], value, err))
+		if (value && !*value)
+			return choice_empty(names[i][0], err);
+		if (value && config_annotate(config, names[i][1], value, err))
 			return -1;
 	}
 	return 0;

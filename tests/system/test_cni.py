@@ -286,6 +286,9 @@ def test_pod_narrows(network, box, permits, asks, reaches):
     ({"dev.netgate.allow": "ok.test,*!"}, 100, "not permitted"),
     ({"dev.netgate.policy": "../named"}, 7, "dev.netgate.policy"),
     ({"dev.netgate.policy": "missing"}, 100, "no policy missing"),
+    ({"dev.netgate.allow": "", "dev.netgate.policy": "named"}, 7, "dev.netgate.allow is there and empty"),
+    ({"dev.netgate.policy": ""}, 7, "dev.netgate.policy is there and empty"),
+    ({"dev.netgate.alow": "ok.test"}, 7, "dev.netgate.alow is unknown"),
     ({"dev.netgate.job": "other"}, 100, "other"),
 ], ids=str)
 def test_pod_widens(lab, network, box, permits, asks, code, words):

@@ -182,6 +182,9 @@ def test_list_of_entries(gated):
     ({"allow": "ok.test --allow=evil.test"}, "--allow=evil.test"),
     ({"allow": "0.0.0.0/0:443"}, "is not permitted"),
     ({"allow": " "}, "it has no entry"),
+    ({"allow": "", "policy": "named"}, "is there and empty"),
+    ({"policy": ""}, "is there and empty"),
+    ({"job": ""}, "is there and empty"),
     ({"allow": "a " * 1000}, "too long"),
     ({"allow": "a" * 5000}, "more than 4095 bytes"),
     ({"policy": "missing"}, "there is no policy missing"),
@@ -196,6 +199,11 @@ def test_list_of_entries(gated):
 def test_beyond_what_is_permitted(lab, pool, kind, ask, says):
     refused(pool(kind), says, ask=ask)
     assert not lab.web.hellos
+
+
+@pytest.mark.parametrize("kind", ["runc", "rootless"])
+def test_mistyped_annotation(pool, kind):
+    refused(pool(kind), "dev.netgate.alow is unknown; there are dev.netgate.allow", ask={"alow": "ok.test"})
 
 
 def test_job(lab, gated):
@@ -362,7 +370,22 @@ def test_docker_image_chooses_no_more_than_is_permitted(lab, images, docker):
     assert done.returncode == 125 and '"evil.test" is not permitted' in done.stderr, done
     assert evil("--env=NETGATE_ALLOW=ok.test").stdout == HELLO
     assert build("named", "NETGATE_POLICY=named")().returncode == 1
-    assert build("named", "NETGATE_POLICY=named")("--env=NETGATE_POLICY=").stdout == HELLO
+    named = build("named", "NETGATE_POLICY=named")
+    assert named("--env=NETGATE_POLICY").stdout == named("--env=NETGATE_POLICY=default").stdout == HELLO
+    assert "is there and empty" in named("--env=NETGATE_POLICY=").stderr
+
+
+def test_docker_policy_that_the_administrator_chose(docker):
+    """A runtime of its own for a policy: what the container or its image asks for may narrow it, and not be another one."""
+    run = lambda *options, argv=("wget", "-q", "-O", "-", "http://other.test/hello"): docker.runtime.run(
+        [*argv], None, "none", ["--runtime=netgate-named", *options])
+    assert run().stdout == run("--env=NETGATE_ALLOW=other.test:80").stdout == run("--env=NETGATE_POLICY=named").stdout == "hello from other.test\n"
+    assert run(argv=FETCH).returncode == 1
+    for choice in ("POLICY=default", "JOB=a"):
+        done = run(f"--env=NETGATE_{choice}")
+        assert done.returncode == 125 and "the administrator has chosen the policy named" in done.stderr, done
+    done = run("--env=NETGATE_ALLOW=ok.test")
+    assert done.returncode == 125 and 'named.yaml: "ok.test" is not permitted' in done.stderr.replace('\\"', '"'), done
 
 
 def test_docker_exec(docker):
@@ -618,6 +641,41 @@ def test_runtime_prepares(fake, words):
     assert config["annotations"] == {"dev.netgate.allow": "ok.test"}
     assert [mount["source"] for mount in config["mounts"]] == ["/run/netgate/resolv.conf"]
     assert config["linux"]["seccomp"]["syscalls"]
+
+
+def test_annotation_and_environment(fake):
+    """docker's annotations are from who starts the container, its environment perhaps from the image: the two are not mixed."""
+    config = fake.read()
+    config["process"]["env"] += ["NETGATE_POLICY=named"]
+    fake.write({**config, "annotations": {"dev.netgate.allow": "other.test"}})
+    assert fake.call("run", "id").returncode == 0
+    assert fake.read()["annotations"] == {"dev.netgate.allow": "other.test"}
+
+
+@pytest.mark.parametrize("name", ["NETGATE_ALLOW", "NETGATE_POLICY", "NETGATE_JOB"])
+def test_empty_variable(fake, name):
+    """As Compose makes it of one that is not set where it is called: not the whole policy, where a part of it was meant."""
+    config = fake.read()
+    fake.write({**config, "process": {"env": ["NETGATE_POLICY=named", f"{name}="]}})
+    done = fake.call("run", "id")
+    assert done.returncode == 1 and f"{name} is there and empty" in done.stderr, done
+
+
+def test_refusal_is_in_the_system_log(lab):
+    """One line, whatever is in it: some engines show nothing of what their hooks say."""
+    script = """if True:
+        import socket, subprocess, sys
+        subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/dev"], check=True)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as log:
+            log.bind("/dev/log")
+            log.settimeout(60)
+            state = '{"id": "x", "pid": 2, "status": "\\\\u001b[31m\\\\n", "bundle": "/"}'
+            assert subprocess.run([sys.argv[1], "oci-hook"], input=state.encode()).returncode == 1
+            sys.stdout.buffer.write(log.recv(4096))
+    """
+    done = lab.on_host(["unshare", "--mount", "/usr/bin/python3", "-c", script, os.path.join(lab.programs(), "sandbox-net")])
+    assert done.returncode == 0 and done.stdout.startswith("<27>") and "netgate[" in done.stdout, done
+    assert done.stdout.endswith('the container is "?[31m " already; call this as a createRuntime hook'), done
 
 
 @pytest.mark.parametrize("words", [[], ["--version"], ["state", "id"], ["start", "id"], ["delete", "--force", "id"], ["kill", "id", "9"], ["ps", "id"],

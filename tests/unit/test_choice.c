@@ -76,11 +76,22 @@ static void refused_annotations(void **state)
 		"{\"dev.netgate.job\": \"/run/x\"}",
 		"{\"dev.netgate.job\": \"j\", \"dev.netgate.policy\": \"p\"}",
 		"{\"dev.netgate.job\": \"j\", \"dev.netgate.allow\": \"ok.test\"}",
+		"{\"dev.netgate.allow\": \"\"}",
+		"{\"dev.netgate.policy\": \"p\", \"dev.netgate.allow\": \"\"}",
+		"{\"dev.netgate.policy\": \"\"}",
+		"{\"dev.netgate.job\": \"\"}",
+		"{\"dev.netgate.alow\": \"ok.test\"}",
+		"{\"dev.netgate.\": \"\"}",
+		"{\"dev.netgate.allow\": \"ok.test\", \"dev.netgate.Policy\": 1}",
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
 		assert_int_equal(reads(bad[i]), -1);
+	assert_string_equal(err.text, "dev.netgate.Policy is unknown; there are dev.netgate.allow, dev.netgate.policy "
+				      "and dev.netgate.job");
+	/* Neither is of ours. */
+	assert_int_equal(reads("{\"dev.netgateway.allow\": \"\", \"dev.netgate\": \"\"}"), 0);
 }
 
 static void bounds(void **state)

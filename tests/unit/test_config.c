@@ -237,7 +237,7 @@ static void annotation(void **state)
 
 	(void)state;
 	assert_int_equal(config_annotate(object, "a", "second", &err), 0);
-	assert_string_equal(json_string_value(json_object_get(annotations, "a")), "first");
+	assert_string_equal(json_string_value(json_object_get(annotations, "a")), "second");
 	assert_int_equal(config_annotate(object, "b", "x", &err), 0);
 	assert_string_equal(json_string_value(json_object_get(annotations, "b")), "x");
 	/* No text of JSON's, so none of an annotation's. */

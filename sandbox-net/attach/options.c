@@ -66,6 +66,7 @@ enum word {
 	WORD_TAP,
 	WORD_OWNER,
 	WORD_PERMITS,
+	WORD_CHOOSE,
 	WORD_RUNTIME,
 	WORD_JSON,
 	WORD_HELP,
@@ -75,11 +76,11 @@ enum word {
 #define OF(word) (1u << WORD_##word)
 
 static const char *const names[WORDS] = {
-	[WORD_PID] = "--pid",	      [WORD_NETNS] = "--netns",	    [WORD_DOCKER] = "--docker",
-	[WORD_PODMAN] = "--podman",   [WORD_JOB] = "--job",	    [WORD_NAME] = "--name",
-	[WORD_TAP] = "--tap",	      [WORD_OWNER] = "--owner",	    [WORD_RISK] = "--accept-risk",
-	[WORD_PERMITS] = "--permits", [WORD_RUNTIME] = "--runtime", [WORD_JSON] = "--json",
-	[WORD_HELP] = "--help",
+	[WORD_PID] = "--pid",	      [WORD_NETNS] = "--netns",	  [WORD_DOCKER] = "--docker",
+	[WORD_PODMAN] = "--podman",   [WORD_JOB] = "--job",	  [WORD_NAME] = "--name",
+	[WORD_TAP] = "--tap",	      [WORD_OWNER] = "--owner",	  [WORD_RISK] = "--accept-risk",
+	[WORD_PERMITS] = "--permits", [WORD_CHOOSE] = "--choose", [WORD_RUNTIME] = "--runtime",
+	[WORD_JSON] = "--json",	      [WORD_HELP] = "--help",
 };
 
 /* The option that a word is, or WORDS; *value gets what is behind its '=', or NULL. */
@@ -151,6 +152,9 @@ static int take(struct attach_options *o, enum word word, const char *value, str
 	case WORD_PERMITS:
 		o->permits = value;
 		return 0;
+	case WORD_CHOOSE:
+		o->choose = value;
+		return check_name(word, value, err);
 	case WORD_RUNTIME:
 		o->runtime = value;
 		return 0;
@@ -241,5 +245,6 @@ int list_options_parse(int argc, char **argv, struct attach_options *o, struct e
 
 int hook_options_parse(int argc, char **argv, bool runtime, struct attach_options *o, struct err *err)
 {
-	return parse(argc, argv, OF(PERMITS) | OF(RISK) | OF(HELP) | (runtime ? OF(RUNTIME) : 0), true, o, err);
+	return parse(argc, argv, OF(PERMITS) | OF(CHOOSE) | OF(RISK) | OF(HELP) | (runtime ? OF(RUNTIME) : 0), true, o,
+		     err);
 }

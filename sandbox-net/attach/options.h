@@ -36,6 +36,7 @@ struct attach_options {
 	bool has_owner;		       /* S must belong to a user namespace of this user's: */
 	uid_t owner;
 	const char *permits, *runtime; /* --permits, --runtime; NULL: not given */
+	const char *choose; /* --choose: the administrator's choice among those policies; NULL: the container's */
 };
 
 /*
@@ -50,7 +51,7 @@ int detach_options_parse(int argc, char **argv, struct attach_options *o, struct
 int list_options_parse(int argc, char **argv, struct attach_options *o, struct err *err);
 
 /*
- * The same for the commands that a container engine calls: --permits, --accept-risk and netgate's options; with `runtime`
+ * The same for the commands that a container engine calls: --permits, --choose, --accept-risk and netgate's options; with `runtime`
  * also --runtime. No more than `argc` words, of which the first is the command's name.
  */
 int hook_options_parse(int argc, char **argv, bool runtime, struct attach_options *o, struct err *err);

@@ -70,6 +70,18 @@ int choice_check(const struct choice *c, struct err *err)
 	return 0;
 }
 
+int choice_fix(struct choice *c, const char *policy, struct err *err)
+{
+	if (c->job[0])
+		return err_set(err, CHOICE_JOB ": the administrator has chosen the policy %s for this container",
+			       policy);
+	if (c->policy[0] && strcmp(c->policy, policy) != 0)
+		return err_set(err, CHOICE_POLICY " %s: the administrator has chosen the policy %s for this container",
+			       c->policy, policy);
+	snprintf(c->policy, sizeof(c->policy), "%s", policy);
+	return 0;
+}
+
 int choice_read(const json_t *annotations, struct choice *c, struct err *err)
 {
 	if (choice_check_keys(annotations, err) ||

@@ -45,6 +45,12 @@ int choice_read(const json_t *annotations, struct choice *c, struct err *err);
 /* True when all texts end and names are names; for one that came over a socket. */
 int choice_check(const struct choice *c, struct err *err);
 
+/*
+ * Takes the administrator's choice of a policy in: what the container asks for may narrow it, and may not be another policy, or a
+ * job. Returns 0 or -1.
+ */
+int choice_fix(struct choice *c, const char *policy, struct err *err);
+
 /* netgate's options; the texts live in `c` and `text`. */
 struct choice_options {
 	char *v[CHOICE_OPTIONS_MAX];

@@ -9,24 +9,32 @@
 #include "sandbox-net/attach/options.h"
 #include "sandbox-net/oci/choice.h"
 
-int connect_container(struct attach_options *o, const struct choice *choice, const char *permits, struct err *err)
+/* With what was chosen among the gate's options, whatever `with` does. */
+static int choose(struct attach_options *o, const struct choice *choice, const char *permits,
+		  int (*with)(const struct attach_options *o, struct err *err), struct err *err)
 {
-	struct choice_options *chosen;
+	struct choice_options *chosen = calloc(1, sizeof(*chosen));
 	int rc;
 
-	if (choice->job[0]) {
-		o->job = choice->job;
-		o->n_gate = 0;
-		return choice_may_join(choice, permits, err) ? -1 : attach_sandbox(o, err);
-	}
-	chosen = calloc(1, sizeof(*chosen));
 	if (!chosen)
 		return err_set(err, "out of memory");
 	rc = choice_options(choice, permits, chosen, err);
 	for (size_t i = 0; i < chosen->n && rc == 0; i++)
 		rc = attach_pass_on(o, chosen->v[i], err);
 	if (rc == 0)
-		rc = attach_sandbox(o, err);
+		rc = with(o, err);
 	free(chosen);
 	return rc;
+}
+
+int connect_container(struct attach_options *o, struct choice *choice, const char *permits, struct err *err)
+{
+	if (o->choose && choice_fix(choice, o->choose, err))
+		return -1;
+	if (choice->job[0]) {
+		o->job = choice->job;
+		o->n_gate = 0;
+		return choice_may_join(choice, permits, err) ? -1 : attach_sandbox(o, err);
+	}
+	return choose(o, choice, permits, attach_sandbox, err);
 }

@@ -9,8 +9,8 @@ struct err;
 
 /*
  * Attaches the container that `o` names: to the job that it chose, or to a gate of its own with what it chose from the
- * policies in `permits` and the options for netgate that are in `o`. Returns 0 or -1.
+ * policies in `permits` (of that which o->choose names, if it is not NULL: `choice` is changed accordingly) and the options for netgate that are in `o`. Returns 0 or -1.
  */
-int connect_container(struct attach_options *o, const struct choice *choice, const char *permits, struct err *err);
+int connect_container(struct attach_options *o, struct choice *choice, const char *permits, struct err *err);
 
 #endif

@@ -24,13 +24,14 @@
 #include "sandbox-net/oci/request.h"
 
 static const char help[] =
-	"usage: sandbox-net oci-hook [--permits DIR] [--accept-risk RISK] [netgate's options] <STATE\n"
+	"usage: sandbox-net oci-hook [--permits DIR] [--choose NAME] [--accept-risk RISK] [netgate's options] <STATE\n"
 	"\n"
 	"An OCI createRuntime hook: gives the container a gate as its only network, or keeps it from starting.\n"
 	"The annotations dev.netgate.allow, dev.netgate.policy and dev.netgate.job choose from what DIR permits\n"
 	"(default: " CHOICE_DIRECTORY "; see policy.md). Without any, DIR/default.yaml counts.\n"
 	"\n"
 	"  --permits DIR         the administrator's policies\n"
+	"  --choose NAME         of these NAME.yaml: the container may narrow it, and choose no other\n"
 	"  --accept-risk RISK    net-admin: also for a container that may have CAP_NET_ADMIN or CAP_SYS_ADMIN\n"
 	"  --help                this text\n"
 	"\n"

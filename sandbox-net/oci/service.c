@@ -42,6 +42,7 @@ static const char help[] =
 	"\n"
 	"  --permits DIR         DIR/USER holds the policies that USER's containers may choose from\n"
 	"                        (default: " USERS_DIRECTORY "); without that directory the user is refused\n"
+	"  --choose NAME         of these NAME.yaml: containers may narrow it, and choose no other\n"
 	"  --help                this text\n"
 	"\n"
 	"Any other option is netgate's, such as --log FILE or --max-upload SIZE.\n";
@@ -108,7 +109,7 @@ static int check_number_of_gates(uid_t uid, struct err *err)
 			      : err_set(err, "user %u has %d gates, which is as many as one may have", uid, GATES_USER);
 }
 
-static int serve(const struct service *s, uid_t uid, const char *permits, const struct request_msg *msg,
+static int serve(const struct service *s, uid_t uid, const char *permits, struct request_msg *msg,
 		 struct err *err)
 {
 	static struct attach_options options;

@@ -477,6 +477,24 @@ def test_podman_crun(lab, images):
             assert '"evil.test" is not permitted' in text.read()
 
 
+@pytest.mark.parametrize("choose", [None, "default"])
+def test_podman_image_chooses_no_more_than_is_permitted(lab, images, choose):
+    """Annotations of an image become the container's: a choice like any other, which whoever starts it and the administrator can take away."""
+    words = [f"--choose={choose}"] if choose else []
+    with GATED["podman"](lab, images, policies(lab, "podman"), words=words) as podman:
+        recipe = write(os.path.join(podman.runtime.folder, "Containerfile"), f"FROM {podman.runtime.add(images.busybox())}\n")
+        podman.runtime.client("build", "--isolation=chroot", "--format=oci", "--annotation=dev.netgate.policy=named", "--tag=chooser",
+                              f"--file={recipe}", lab.workspace(), check=True)
+        run = lambda *options: podman.runtime.client("run", "--rm", "--network=none", *podman.runtime.defaults(), *options, "chooser",
+                                                     "wget", "-q", "-O", "-", "http://other.test/hello")
+        if choose:
+            done = run()
+            assert done.returncode != 0 and "the administrator has chosen the policy default" in done.stderr, done
+        else:
+            assert run().stdout == "hello from other.test\n"
+            assert run("--annotation=dev.netgate.policy=default").returncode == 1
+
+
 # podman of an ordinary user
 
 def request(gated, message, user):

@@ -45,6 +45,22 @@ static int becomes(const char *allow)
 	return choice_options(&choice, "/p", &options, &err);
 }
 
+static void fixed(void **state)
+{
+	(void)state;
+	assert_int_equal(reads("{\"dev.netgate.allow\": \"a\"}"), 0);
+	assert_int_equal(choice_fix(&choice, "ci", &err), 0);
+	assert_string_equal(choice.policy, "ci");
+	assert_string_equal(choice.allow, "a");
+	assert_int_equal(choice_fix(&choice, "ci", &err), 0);
+	assert_int_equal(choice_fix(&choice, "other", &err), -1);
+	assert_string_equal(err.text,
+			    "dev.netgate.policy ci: the administrator has chosen the policy other for this container");
+	assert_int_equal(reads("{\"dev.netgate.job\": \"j\"}"), 0);
+	assert_int_equal(choice_fix(&choice, "ci", &err), -1);
+	assert_string_equal(err.text, "dev.netgate.job: the administrator has chosen the policy ci for this container");
+}
+
 static void annotations(void **state)
 {
 	(void)state;
@@ -196,10 +212,9 @@ static void jobs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(annotations), cmocka_unit_test(refused_annotations),
-		cmocka_unit_test(bounds),      cmocka_unit_test(ends),
-		cmocka_unit_test(words),       cmocka_unit_test(many_words),
-		cmocka_unit_test(jobs),
+		cmocka_unit_test(annotations), cmocka_unit_test(fixed), cmocka_unit_test(refused_annotations),
+		cmocka_unit_test(bounds),      cmocka_unit_test(ends),	cmocka_unit_test(words),
+		cmocka_unit_test(many_words),  cmocka_unit_test(jobs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

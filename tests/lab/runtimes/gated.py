@@ -149,11 +149,13 @@ class Gated:
 
 
 class GatedDocker(Gated):
-    """--runtime netgate of a dockerd."""
+    """--runtime netgate of a dockerd; with netgate-named the policy is always "named"."""
 
     def make(self):
-        runtime = {"path": self.program, "runtimeArgs": ["oci-runtime", *self.words, *self.other(), "--"]}
-        return Docker(self.lab, self.images, runtimes={"netgate": runtime}, name="gdocker")
+        words = ["oci-runtime", *self.words, *self.other()]
+        runtimes = {"netgate": {"path": self.program, "runtimeArgs": [*words, "--"]},
+                    "netgate-named": {"path": self.program, "runtimeArgs": [*words, "--choose", "named", "--"]}}
+        return Docker(self.lab, self.images, runtimes=runtimes, name="gdocker")
 
     def other(self):
         return []

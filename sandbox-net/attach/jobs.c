@@ -129,6 +129,22 @@ static int close_gates(const char *job, const char *name, struct err *err)
 	return rc ? -1 : 0;
 }
 
+void jobs_detach_ended(const char *job, const char *name)
+{
+	static struct listed all[JOBS_ENDS_MAX];
+	const size_t n = list(job, name, all);
+	struct err unsaid = { "" };
+	bool ended = n > 0;
+
+	for (size_t i = 0; i < n; i++) {
+		/* Of a process that is gone, or is only waited for, its directory has no namespace. */
+		ended = ended && faccessat(all[i].dir, all[i].item.file, F_OK, 0) != 0;
+		close(all[i].dir);
+	}
+	if (ended)
+		(void)jobs_detach(job, name, &unsaid);
+}
+
 int jobs_detach(const char *job, const char *name, struct err *err)
 {
 	static struct link_end ends[JOBS_ENDS_MAX];

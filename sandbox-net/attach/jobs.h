@@ -40,4 +40,10 @@ int jobs_visit_all(int wait_ms, jobs_visit_fn visit, jobs_silent_fn silent, void
  */
 int jobs_detach(const char *job, const char *name, struct err *err);
 
+/*
+ * The same for a sandbox (not "") that was found by its process, if that has ended: what its sockets still have to send may keep its namespace,
+ * and so the gate, for minutes. Nothing where it lives: then the name is another one's.
+ */
+void jobs_detach_ended(const char *job, const char *name);
+
 #endif

@@ -242,10 +242,10 @@ static json_t *member(json_t *object, const char *key, json_t *(*make)(void), st
 	return value;
 }
 
-int config_add_hook(json_t *config, const char *path, const char *const *argv, struct err *err)
+int config_add_hook(json_t *config, const char *stage, const char *path, const char *const *argv, struct err *err)
 {
 	json_t *hooks = member(config, "hooks", json_object, err);
-	json_t *list = hooks ? member(hooks, "createRuntime", json_array, err) : NULL;
+	json_t *list = hooks ? member(hooks, stage, json_array, err) : NULL;
 	json_t *args = json_array();
 
 	if (!list) {

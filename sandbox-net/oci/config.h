@@ -50,8 +50,8 @@ bool config_forbids_vsock(const json_t *config);
  */
 int config_resolv_conf(json_t *config, const char *file, struct err *err);
 
-/* Appends a createRuntime hook: `path` with `argv` (its own name first, NULL-terminated). Returns 0 or -1. */
-int config_add_hook(json_t *config, const char *path, const char *const *argv, struct err *err);
+/* Appends a hook of this stage ("createRuntime", …): `path` with `argv` (its own name first, NULL-terminated). Returns 0 or -1. */
+int config_add_hook(json_t *config, const char *stage, const char *path, const char *const *argv, struct err *err);
 
 /* Sets an annotation. Returns 0 or -1. */
 int config_annotate(json_t *config, const char *key, const char *value, struct err *err);

@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "sandbox-net/attach/attach.h"
+#include "sandbox-net/attach/jobs.h"
 #include "sandbox-net/attach/options.h"
 #include "sandbox-net/oci/choice.h"
 
@@ -37,4 +38,9 @@ int connect_container(struct attach_options *o, struct choice *choice, const cha
 		return choice_may_join(choice, permits, err) ? -1 : attach_sandbox(o, err);
 	}
 	return choose(o, choice, permits, attach_sandbox, err);
+}
+
+void connect_end(const char *name, const struct choice *choice)
+{
+	jobs_detach_ended(choice->job[0] ? choice->job : name, name);
 }

@@ -13,4 +13,7 @@ struct err;
  */
 int connect_container(struct attach_options *o, struct choice *choice, const char *permits, struct err *err);
 
+/* Ends the gate of the container that has, or had, this name and made this choice, if its process has ended. */
+void connect_end(const char *name, const struct choice *choice);
+
 #endif

@@ -11,6 +11,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#define BUSY_PAUSE_US 200000 /* between two requests */
+#define BUSY_TRIES    150
+
 static int connect_service(struct err *err)
 {
 	const struct sockaddr_un to = { .sun_family = AF_UNIX, .sun_path = REQUEST_PATH };
@@ -27,18 +30,16 @@ static int connect_service(struct err *err)
 	return -1;
 }
 
-int request_service(const char *pid, const char *id, const struct choice *choice, bool alone, struct err *err)
+/* Takes `msg`; NULL: there was no memory for it. Returns 0; REQUEST_BUSY with err set; or -1. */
+static int ask(struct request_msg *msg, const char *id, const struct choice *choice, struct err *err)
 {
-	struct request_msg *msg = calloc(1, sizeof(*msg));
 	struct answer_msg answer;
 	int sock = msg ? connect_service(err) : err_set(err, "out of memory");
 	ssize_t n = -1;
 
 	if (msg && sock >= 0) {
 		msg->magic = REQUEST_MAGIC;
-		msg->pid = (int32_t)strtol(pid, NULL, 10);
 		msg->choice = *choice;
-		msg->alone = alone;
 		snprintf(msg->id, sizeof(msg->id), "%s", id);
 		/* A service that refuses at once does not wait for the request; the answer is there all the same. */
 		(void)send(sock, msg, sizeof(*msg), MSG_NOSIGNAL);
@@ -53,5 +54,39 @@ int request_service(const char *pid, const char *id, const struct choice *choice
 	if (n != sizeof(answer) || answer.magic != REQUEST_MAGIC)
 		return err_set(err, "root's service at " REQUEST_PATH " gave no answer");
 	answer.text[sizeof(answer.text) - 1] = '\0';
-	return answer.refused ? err_set(err, "%s", answer.text) : 0;
+	if (!answer.refused)
+		return 0;
+	err_set(err, "%s", answer.text);
+	return answer.refused == REQUEST_BUSY ? REQUEST_BUSY : -1;
+}
+
+int request_service(const char *pid, const char *id, const struct choice *choice, bool alone, struct err *err)
+{
+	struct request_msg *msg = calloc(1, sizeof(*msg));
+
+	if (msg) {
+		msg->pid = (int32_t)strtol(pid, NULL, 10);
+		msg->alone = alone;
+	}
+	return ask(msg, id, choice, err) ? -1 : 0;
+}
+
+static int ask_for_end(const char *id, const struct choice *choice, struct err *err)
+{
+	struct request_msg *msg = calloc(1, sizeof(*msg));
+
+	if (msg)
+		msg->ended = 1;
+	return ask(msg, id, choice, err);
+}
+
+int request_end(const char *id, const struct choice *choice, struct err *err)
+{
+	int rc = ask_for_end(id, choice, err);
+
+	for (int tries = 1; rc == REQUEST_BUSY && tries < BUSY_TRIES; tries++) {
+		usleep(BUSY_PAUSE_US);
+		rc = ask_for_end(id, choice, err);
+	}
+	return rc ? -1 : 0;
 }

@@ -138,8 +138,8 @@ static int take_environment(json_t *config, struct err *err)
 	return 0;
 }
 
-/* `words`: our own arguments, which the hook gets too, but for those of --runtime. */
-static int add_hook(json_t *config, char **words, size_t n_words, struct err *err)
+/* `words`: our own arguments, which the hooks get too, but for those of --runtime. */
+static int add_hooks(json_t *config, char **words, size_t n_words, struct err *err)
 {
 	const char *argv[HOOK_WORDS_MAX + 3] = { "sandbox-net", "oci-hook" };
 	char self[PATH_MAX];
@@ -158,7 +158,10 @@ static int add_hook(json_t *config, char **words, size_t n_words, struct err *er
 			return err_set(err, "more than %d words of options", HOOK_WORDS_MAX);
 		argv[n++] = words[i];
 	}
-	return config_add_hook(config, self, argv, err);
+	return config_add_hook(config, "createRuntime", self, argv, err) ||
+			       config_add_hook(config, "poststop", self, argv, err)
+		       ? -1
+		       : 0;
 }
 
 /* Whose config.json it is. The last one counts, as for the runtimes. */
@@ -189,7 +192,7 @@ static int prepare_bundle(const struct call *c, char **words, size_t n_words, st
 		return err_set(err, "the bundle's path is too long");
 	config = config_load(path, err);
 	if (config && take_environment(config, err) == 0 && prepare(config, err) == 0 &&
-	    add_hook(config, words, n_words, err) == 0)
+	    add_hooks(config, words, n_words, err) == 0)
 		rc = config_save(path, config, err);
 	json_decref(config);
 	return rc;

@@ -116,13 +116,18 @@ static int serve(const struct service *s, uid_t uid, const char *permits, struct
 	char pid[16], name[ATTACH_NAME_MAX + 8], to[ATTACH_TO_MAX];
 	int prefix;
 
-	if (msg->magic != REQUEST_MAGIC || msg->pid <= 1 || !memchr(msg->id, 0, sizeof(msg->id)) ||
-	    !attach_name_ok(msg->id))
+	if (msg->magic != REQUEST_MAGIC || msg->ended > 1 || (msg->pid <= 1 && !msg->ended) ||
+	    !memchr(msg->id, 0, sizeof(msg->id)) || !attach_name_ok(msg->id))
 		return err_set(err, "a malformed request");
-	if (choice_check(&msg->choice, err) || (!msg->choice.job[0] && check_number_of_gates(uid, err)))
+	if (choice_check(&msg->choice, err))
 		return -1;
 	prefix = name_prefix(name, sizeof(name), uid);
 	snprintf(name + prefix, sizeof(name) - (size_t)prefix, "%.*s", ATTACH_NAME_MAX - 12, msg->id);
+	connect_end(name, &msg->choice);
+	if (msg->ended)
+		return 0;
+	if (!msg->choice.job[0] && check_number_of_gates(uid, err))
+		return -1;
 	snprintf(pid, sizeof(pid), "%d", msg->pid);
 	snprintf(to, sizeof(to), "container %s of user %u", msg->id, uid);
 	options = *s->options;
@@ -155,7 +160,7 @@ static void tell(int kept, int real, uid_t uid, struct answer_msg *answer)
 
 	said[n > 0 ? n : 0] = '\0';
 	if (real >= 0)
-		dprintf(real, "sandbox-net: user %u: %s\n%s", uid, answer->refused ? answer->text : "attached", said);
+		dprintf(real, "sandbox-net: user %u: %s\n%s", uid, answer->refused ? answer->text : "done", said);
 	if (answer->refused) {
 		const size_t len = strlen(answer->text);
 
@@ -181,7 +186,7 @@ static void work(const struct service *s, int sock, uid_t uid, const char *permi
 	else if (serve(s, uid, permits, msg, &err) == 0)
 		err.text[0] = '\0';
 	free(msg);
-	answer.refused = err.text[0] != '\0';
+	answer.refused = err.text[0] ? REQUEST_REFUSED : 0;
 	memcpy(answer.text, err.text, sizeof(answer.text));
 	tell(kept, real, uid, &answer);
 	(void)send(sock, &answer, sizeof(answer), MSG_NOSIGNAL);
@@ -219,9 +224,9 @@ static pid_t *place_for(struct service *s, uid_t uid)
 }
 
 /* What was not read would reach the other side as an error, before the answer. */
-static void refuse(int sock, uid_t uid, const char *why)
+static void refuse(int sock, uid_t uid, uint32_t how, const char *why)
 {
-	struct answer_msg answer = { .magic = REQUEST_MAGIC, .refused = 1 };
+	struct answer_msg answer = { .magic = REQUEST_MAGIC, .refused = how };
 	char scrap;
 
 	snprintf(answer.text, sizeof(answer.text), "%s", why);
@@ -238,12 +243,12 @@ static void begin(struct service *s, int sock, uid_t uid)
 	pid_t *place;
 
 	if (permits_of(s, uid, permits, &err)) {
-		refuse(sock, uid, err.text);
+		refuse(sock, uid, REQUEST_REFUSED, err.text);
 		return;
 	}
 	place = place_for(s, uid);
 	if (!place) {
-		refuse(sock, uid, "the service is busy with other containers");
+		refuse(sock, uid, REQUEST_BUSY, "the service is busy with other containers");
 		return;
 	}
 	*place = fork();

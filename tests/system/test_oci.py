@@ -20,9 +20,11 @@ from lab.runtimes.runtime import write
 from lab.user import User
 
 FILES = {"permit.yaml": 'version: 1\nallow: [ok.test, "*.wild.test:443"]\n',
+         "stalled.yaml": "version: 1\nallow: ['raw.test:4999']\n",
          "default.yaml": "version: 1\nallow: [ok.test:80]\n",
          "named.yaml": "version: 1\nallow: [other.test]\n"}
 KINDS = ["docker", "podman", "rootless", "runc", "crun"]
+ENDED = ("sandbox_gone", "detached")  # whether the kernel has taken its network away or the runtime deletes it first
 FETCH = ["wget", "-q", "-O", "-", "http://ok.test/hello"]
 HELLO = "hello from ok.test\n"
 
@@ -143,7 +145,7 @@ def test_gate(lab, gated):
         assert "/usr/bin/curl" in {record.get("exe") for record in gated.records(box, "process")}
     wait_for(lambda: gated.records(box, "end"), "the end on record")
     end = gated.records(box, "end")[0]
-    assert (end["ended"], end["allowed"], end["denied"]) == ("sandbox_gone", 1, 1), end
+    assert end["ended"] in ENDED and (end["allowed"], end["denied"]) == (1, 1), end
     gated.nothing_left()
 
 
@@ -306,7 +308,71 @@ def test_killed_container(gated):
         assert gated.processes()
         os.kill(box.pid, 9)
         gated.nothing_left()
-    assert gated.records(box)[-1]["ended"] == "sandbox_gone"
+    assert gated.records(box)[-1]["ended"] in ENDED
+
+
+# Takes what its buffer holds of each connection, and no more.
+STALLED = """
+import socket
+server = socket.create_server(("%s", 4999))
+server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+kept = []
+print("ready", flush=True)
+while True:
+    kept.append(server.accept())
+""" % v4("raw")
+
+
+@contextlib.contextmanager
+def stalled(lab):
+    with subprocess.Popen(lab.inet.command("python3", "-c", STALLED), stdout=subprocess.PIPE) as server:
+        try:
+            assert server.stdout.readline() == b"ready\n"
+            yield ["sh", "-c", "(cat /dev/zero | nc raw.test 4999) & sleep 1000"], {"policy": "stalled"}
+        finally:
+            server.kill()
+
+
+def wait_until_full(gated, box):
+    """Until what the container sends waits in its own network namespace."""
+    seen = [0]
+
+    def full():
+        done = gated.site.run(["nsenter", f"--net={box.netns}", "cat", "/proc/net/tcp", "/proc/net/tcp6"])
+        seen.append(sum(int(line.split()[4].split(":")[0], 16) for line in done.stdout.splitlines() if ":1387 " in line))
+        return seen[-1] > 0 and seen[-1] == seen[-2]
+
+    wait_for(full, "data that is not taken")
+
+
+def test_container_with_unsent_data(lab, gated):
+    """Its sockets outlive it by minutes, and with them its network namespace. The gate doesn't."""
+    with stalled(lab) as (argv, ask):
+        with gated.start(argv, ask=ask) as box:
+            wait_until_full(gated, box)
+        gated.nothing_left()
+    assert gated.records(box)[-1]["ended"] in ENDED
+
+
+@pytest.mark.parametrize("kind", ["docker", "podman"])
+def test_container_with_unsent_data_started_anew(lab, pool, kind):
+    gated = pool(kind)
+    with stalled(lab) as (argv, ask), gated.start(argv, ask=ask) as box:
+        wait_until_full(gated, box)
+        done = gated.runtime.client("restart", "--time=0", box.id)
+        assert done.returncode == 0, done
+        wait_for(lambda: len(gated.records(box, "start")) == 2, "the gate of its next life")
+
+
+def test_interface_that_comes_later(gated):
+    """From outside: nothing gets over it, and the gate ends."""
+    with gated.start(ask={"allow": "ok.test"}) as box:
+        late = Late(gated.site.host, box.netns)
+        with late.added():
+            wait_for(lambda: gated.records(box, "end"), "the end of the gate")
+            assert late.reached() == set()
+        assert gated.records(box, "end")[0]["ended"] == "another_interface"
+        assert [record["name"] for record in gated.records(box, "interface")] == ["later"]
 
 
 def test_hook_that_fails(lab, gated):
@@ -515,11 +581,11 @@ def request(gated, message, user):
     return done.stdout[8:].split(b"\0")[0].decode()
 
 
-MAGIC = 0x6E670201
+MAGIC = 0x6E670202
 
 
-def message(pid, ident=b"box", policy=b"", job=b"", allow=b"", magic=MAGIC):
-    return struct.pack("Ii72s72s72s4096s?3x", magic, pid, ident, policy, job, allow, True)
+def message(pid, ident=b"box", policy=b"", job=b"", allow=b"", magic=MAGIC, ended=0):
+    return struct.pack("Ii72s72s72s4096s?B2x", magic, pid, ident, policy, job, allow, True, ended)
 
 
 def test_service_down(rootless):
@@ -569,7 +635,7 @@ def test_service_gates_only_the_users_own(lab, rootless, podman):
     (b"x", "malformed"),
     (message(1000)[:-1], "malformed"),
     (message(1000) + b"x", "malformed"),
-    (message(1000, magic=1), "malformed"),
+    (message(1000, magic=1), "malformed"), (message(1000, ended=2), "malformed"),
     (message(0), "malformed"), (message(1), "malformed"), (message(-1), "malformed"), (message(-(1 << 31)), "malformed"),
     (message(1000, ident=b""), "malformed"),
     (message(1000, ident=b"../../x"), "malformed"),
@@ -655,6 +721,7 @@ def test_runtime_prepares(fake, words):
     assert (done.returncode, done.stdout.splitlines()) == (0, words), done
     config = fake.read()
     (hook,) = config["hooks"]["createRuntime"]
+    assert config["hooks"]["poststop"] == [hook]
     assert hook["args"] == ["sandbox-net", "oci-hook", "--permits", "/p", "--max-upload", "1MiB"] and os.path.isabs(hook["path"])
     assert config["annotations"] == {"dev.netgate.allow": "ok.test"}
     assert [mount["source"] for mount in config["mounts"]] == ["/run/netgate/resolv.conf"]

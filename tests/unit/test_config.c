@@ -217,14 +217,14 @@ static void hook(void **state)
 	const json_t *list, *added;
 
 	(void)state;
-	assert_int_equal(config_add_hook(object, "/us", argv, &err), 0);
+	assert_int_equal(config_add_hook(object, "createRuntime", "/us", argv, &err), 0);
 	list = json_object_get(json_object_get(object, "hooks"), "createRuntime");
 	assert_int_equal(json_array_size(list), 2);
 	added = json_array_get(list, 1);
 	assert_string_equal(json_string_value(json_object_get(added, "path")), "/us");
 	assert_int_equal(json_array_size(json_object_get(added, "args")), 4);
-	assert_int_equal(config_add_hook(wrong, "/us", argv, &err), -1);
-	assert_int_equal(config_add_hook(also, "/us", argv, &err), -1);
+	assert_int_equal(config_add_hook(wrong, "createRuntime", "/us", argv, &err), -1);
+	assert_int_equal(config_add_hook(also, "createRuntime", "/us", argv, &err), -1);
 	json_decref(object);
 	json_decref(wrong);
 	json_decref(also);

@@ -248,7 +248,7 @@ class GatedOci(Gated):
         resolv = write(os.path.join(self.runtime.folder, "resolv.conf"), "nameserver 10.200.0.1\n")
         hook = {"path": self.program, "args": ["sandbox-net", "oci-hook", *self.words]}
         changes = {"annotations": {f"dev.netgate.{key}": value for key, value in ask.items()},
-                   "hooks": {"createRuntime": [hook]},
+                   "hooks": {"createRuntime": [hook], "poststop": [hook]},
                    "mounts": [{"destination": target, "type": "bind", "source": source, "options": ["bind", "ro"]}
                               for source, target in [(resolv, RESOLV), *mounts]]} | changes
         return [option for option in options if option not in mounts], changes

@@ -5,7 +5,6 @@
  * namespace of that very user's (the kernel says who owns it), with a policy that the
  * administrator permits to that user. One process a request, a few a user.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -24,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "sandbox-net/attach/jobs.h"
 #include "sandbox-net/attach/options.h"
 #include "sandbox-net/oci/connect.h"
 #include "sandbox-net/oci/oci.h"
@@ -31,9 +31,10 @@
 #include "sandbox-net/oci/request.h"
 
 #define USERS_DIRECTORY "/etc/netgate/users"
-#define AT_ONCE_MAX	32  /* requests */
-#define AT_ONCE_USER	4   /* of one user */
-#define GATES_USER	128 /* of one user: their processes are root's, and count for none of the user's own limits */
+#define AT_ONCE_MAX	32   /* requests */
+#define AT_ONCE_USER	4    /* of one user */
+#define SILENT_MS	2000 /* for a netgate to say what it has: a start waits for each that does not */
+#define GATES_USER	128  /* of one user: their processes are root's, and count for none of the user's own limits */
 
 static const char help[] =
 	"usage: sandbox-net oci-service [--permits DIR] [netgate's options]\n"
@@ -89,29 +90,66 @@ static int name_prefix(char *out, size_t cap, uid_t uid)
 	return snprintf(out, cap, "u%u-", uid);
 }
 
-static int check_number_of_gates(uid_t uid, struct err *err)
+/* Requests of a user on which another process works. */
+static size_t at_work(const struct service *s, uid_t uid)
 {
-	char path[PATH_MAX], prefix[16];
-	struct dirent *entry;
 	size_t n = 0;
-	DIR *dir;
 
-	name_prefix(prefix, sizeof(prefix), uid);
-	if (attach_directory(path, true, err))
-		return -1;
-	dir = opendir(path);
-	if (!dir)
-		return err_set_errno(err, errno, "%s", path);
-	while ((entry = readdir(dir)))
-		n += strncmp(entry->d_name, prefix, strlen(prefix)) == 0 && strstr(entry->d_name, ".sock");
-	closedir(dir);
-	return n < GATES_USER ? 0
-			      : err_set(err, "user %u has %d gates, which is as many as one may have", uid, GATES_USER);
+	for (size_t i = 0; i < AT_ONCE_MAX; i++)
+		n += s->at_work[i].pid && s->at_work[i].uid == uid;
+	return n;
 }
 
-static int serve(const struct service *s, uid_t uid, const char *permits, struct request_msg *msg,
-		 struct err *err)
+struct count {
+	const char *permits;
+	char prefix[16];
+	size_t n;
+};
+
+static int count_gate(void *arg, const struct jobs_entry *entry)
 {
+	struct count *c = arg;
+
+	c->n += entry->sandbox && strncmp(entry->sandbox->name, c->prefix, strlen(c->prefix)) == 0;
+	return 0;
+}
+
+/* Without an answer, a gate of the user's own is one; in a job that he may join there may be any number; others are no concern of his. */
+static int count_silent(void *arg, const char *job)
+{
+	struct count *c = arg;
+	struct choice choice = { .job = "" };
+	struct err err;
+
+	if (strncmp(job, c->prefix, strlen(c->prefix)) == 0) {
+		c->n++;
+		return 0;
+	}
+	snprintf(choice.job, sizeof(choice.job), "%s", job);
+	return choice_may_join(&choice, c->permits, &err) == 0;
+}
+
+/* Those that there are, in whatever job, and those that may come of what is being worked on, some of which may be there already. */
+static int check_number_of_gates(const struct service *s, uid_t uid, const char *permits, struct err *err)
+{
+	struct count c = { .permits = permits, .n = at_work(s, uid) };
+	int rc;
+
+	name_prefix(c.prefix, sizeof(c.prefix), uid);
+	rc = jobs_visit_all(SILENT_MS, count_gate, count_silent, &c, err);
+	if (rc < 0)
+		return -1;
+	if (rc > 0)
+		return err_set(err, "a job that user %u may join does not say how many gates it has", uid);
+	return c.n < GATES_USER
+		       ? 0
+		       : err_set(err, "user %u has %d gates, which is as many as one may have", uid, GATES_USER);
+}
+
+static int serve(const struct service *s, uid_t uid, const char *permits, struct request_msg *msg, struct err *err)
+{
+	/* Not the runtime's own process counts, which is there now, but what the user makes of it: the worst. */
+	static const struct vet_known known = { .caps = ~0ull, .filter = VET_FILTER_NOT_KNOWN };
 	static struct attach_options options;
 	char pid[16], name[ATTACH_NAME_MAX + 8], to[ATTACH_TO_MAX];
 	int prefix;
@@ -126,7 +164,7 @@ static int serve(const struct service *s, uid_t uid, const char *permits, struct
 	connect_end(name, &msg->choice);
 	if (msg->ended)
 		return 0;
-	if (!msg->choice.job[0] && check_number_of_gates(uid, err))
+	if (check_number_of_gates(s, uid, permits, err))
 		return -1;
 	snprintf(pid, sizeof(pid), "%d", msg->pid);
 	snprintf(to, sizeof(to), "container %s of user %u", msg->id, uid);
@@ -135,6 +173,7 @@ static int serve(const struct service *s, uid_t uid, const char *permits, struct
 	options.what = pid;
 	options.name = name;
 	options.to = to;
+	options.known = &known;
 	options.alone = msg->alone != 0;
 	options.has_owner = true;
 	options.owner = uid;
@@ -210,17 +249,13 @@ static void reap(struct service *s, int flags)
 static pid_t *place_for(struct service *s, uid_t uid)
 {
 	pid_t *free_one = NULL;
-	size_t own = 0;
 
-	for (size_t i = 0; i < AT_ONCE_MAX; i++) {
+	for (size_t i = 0; i < AT_ONCE_MAX; i++)
 		if (!s->at_work[i].pid) {
 			free_one = &s->at_work[i].pid;
 			s->at_work[i].uid = uid;
-		} else if (s->at_work[i].uid == uid) {
-			own++;
 		}
-	}
-	return own < AT_ONCE_USER ? free_one : NULL;
+	return at_work(s, uid) < AT_ONCE_USER ? free_one : NULL;
 }
 
 /* What was not read would reach the other side as an error, before the answer. */

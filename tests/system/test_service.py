@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """sandbox-net oci-service, and who may not stand in the way of whom there. Each has a /run of its own."""
 
+import concurrent.futures
 import contextlib
 import json
 import os
+import socket
+import struct
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -31,10 +35,11 @@ class Service:
         with open(os.path.join(permits, "default.yaml"), "w") as out:
             out.write("version: 1\nallow: [ok.test]\n")
         self.program = os.path.join(lab.programs(), "sandbox-net")
+        self.errors = open(os.path.join(folder, "said"), "wb")
         script = 'mount -t tmpfs -o mode=755 tmpfs /run && exec "$@"'
         self.process = subprocess.Popen(lab.host.command(
             ["unshare", "--mount", "sh", "-c", script, "sh", self.program, "oci-service", "--permits", os.path.dirname(permits),
-             "--log", self.log]), stderr=subprocess.DEVNULL)
+             "--log", self.log]), stderr=self.errors)
         self.run_dir = f"/proc/{self.process.pid}/root/run"
         wait_for(lambda: os.path.exists(f"{self.run_dir}/netgate-service/socket"), "the service's socket")
 
@@ -44,16 +49,24 @@ class Service:
     def __exit__(self, *_):
         self.process.terminate()
         self.process.wait()
+        self.errors.close()
 
     def command(self, argv, uid):
         """As this user, with the service's /run."""
         return ["nsenter", f"--target={self.process.pid}", "--mount", "setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", *argv]
 
-    def hook(self, sandbox, ident, caps=()):
+    def said(self):
+        with open(os.path.join(self.folder, "said")) as text:
+            return text.read()
+
+    def hook(self, sandbox, ident, caps=(), status="created", **annotations):
         """What a user's podman calls, in the user namespace that it has made."""
-        with open(os.path.join(self.folder, "config.json"), "w") as out:
+        bundle = os.path.join(self.folder, ident)
+        os.makedirs(bundle, exist_ok=True)
+        with open(os.path.join(bundle, "config.json"), "w") as out:
             json.dump({"process": {"capabilities": {"bounding": list(caps)}}, "linux": {}}, out)
-        state = {"id": ident, "pid": sandbox.pid, "status": "created", "bundle": self.folder}
+        state = {"id": ident, "pid": sandbox.pid, "status": status, "bundle": bundle,
+                 "annotations": {f"dev.netgate.{key}": value for key, value in annotations.items()}}
         return subprocess.run(self.command(["unshare", "--user", "--map-root-user", self.program, "oci-hook"], self.lab.user.uid),
                               input=json.dumps(state), capture_output=True, text=True, timeout=120)
 
@@ -85,6 +98,17 @@ def test_many_ids(lab, service):
         wait_for(lambda: read_log(service.log)[-1]["type"] == "end", "the end of the gate")
 
 
+def test_end_while_the_service_is_busy(lab, service):
+    """When many containers end at once: nobody tells of an end a second time. A start is refused."""
+    with Sandbox(lab, lab.user) as sandbox, concurrent.futures.ThreadPoolExecutor(1) as pool:
+        with service.held(lab.user.uid):
+            wait_for(lambda: "busy" in service.hook(sandbox, "one").stderr, "the places to be taken")
+            before = service.said().count("busy")
+            end = pool.submit(service.hook, sandbox, "one", status="stopped")
+            wait_for(lambda: end.done() or service.said().count("busy") > before + 1, "the hook to ask again")
+        assert end.result().returncode == 0, end.result()
+
+
 def test_nothing_is_permitted(lab, service):
     """The reason arrives, whoever is faster."""
     os.rename(os.path.join(service.folder, "users", lab.user.name), os.path.join(service.folder, "users", "somebody"))
@@ -95,25 +119,98 @@ def test_nothing_is_permitted(lab, service):
         assert sandbox.links() == ["lo"]
 
 
+@contextlib.contextmanager
+def listed(service, names):
+    """A netgate that waits for job "team", of which these sandboxes are said to be attached (base/attach.h)."""
+    def message(kind, name=""):
+        return struct.pack("=2I40x72s1536x", 0x6e670101, kind, name.encode())
+
+    def answer():
+        with contextlib.suppress(OSError):
+            while True:
+                with sock.accept()[0] as asker:
+                    asker.recv(4096)
+                    for name in names:
+                        asker.send(message(7, name))
+                    asker.send(message(4))
+
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as sock:
+        sock.bind(f"{service.run_dir}/netgate/team.sock")
+        sock.listen()
+        thread = threading.Thread(target=answer)
+        thread.start()
+        try:
+            yield
+        finally:
+            sock.shutdown(socket.SHUT_RDWR)
+            thread.join()
+    os.unlink(f"{service.run_dir}/netgate/team.sock")
+
+
 def test_many_gates(lab, service):
-    """Those of a user are counted, and no others."""
-    gates = f"{service.run_dir}/netgate"
+    """Those of a user are counted, whatever job they are in, and no others; not what a netgate that was killed has left."""
+    gates, own = f"{service.run_dir}/netgate", [f"u{lab.user.uid}-{i}" for i in range(128)]
     os.mkdir(gates, 0o700)
-    for i in range(128):
-        open(f"{gates}/u{lab.user.uid}-{i}.sock", "w").close()
-        open(f"{gates}/u{lab.user.uid}0-{i}.sock", "w").close()
+    for name in own:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as stale:
+            stale.bind(f"{gates}/{name}.sock")
+    open(os.path.join(service.folder, "users", lab.user.name, "team.job"), "w").close()
+    others = [f"u{lab.user.uid}0-{i}" for i in range(128)]
     with Sandbox(lab, lab.user) as sandbox:
-        done = service.hook(sandbox, "one")
-        assert done.returncode != 0 and "has 128 gates, which is as many as one may have" in done.stderr, done
-        os.unlink(f"{gates}/u{lab.user.uid}-0.sock")
-        assert service.hook(sandbox, "one").returncode == 0
+        with listed(service, own + others):
+            for annotations in ({}, {"job": "team"}):
+                done = service.hook(sandbox, "one", **annotations)
+                assert done.returncode != 0 and "has 128 gates, which is as many as one may have" in done.stderr, done
+        with listed(service, own[1:] + others):
+            assert service.hook(sandbox, "one").returncode == 0
+            with Sandbox(lab, lab.user) as another:
+                assert "has 128 gates" in service.hook(another, "two").stderr
     wait_for(lambda: read_log(service.log)[-1]["type"] == "end", "the end of the gate")
+
+
+@contextlib.contextmanager
+def silent(service, job):
+    """A netgate that waits for a job and says nothing, and has no room for one who asks."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as sock, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as held:
+        path = f"{service.run_dir}/netgate/{job}.sock"
+        sock.bind(path)
+        sock.listen(0)
+        held.connect(path)
+        yield
+    os.unlink(path)
+
+
+def test_silent_gates(lab, service):
+    """One of the user's own counts; where he may join and nobody says how many there are, it is refused; the others' cost him nothing."""
+    os.mkdir(f"{service.run_dir}/netgate", 0o700)
+    permit = os.path.join(service.folder, "users", lab.user.name, "silent.job")
+    with Sandbox(lab, lab.user) as sandbox, silent(service, "silent"):
+        with listed(service, [f"u{lab.user.uid}-{i}" for i in range(127)]), silent(service, f"u{lab.user.uid}-own"):
+            assert "has 128 gates" in service.hook(sandbox, "one").stderr
+        open(permit, "w").close()
+        done = service.hook(sandbox, "one")
+        assert done.returncode != 0 and "does not say how many gates it has" in done.stderr, done
+        os.unlink(permit)
+        done = service.hook(sandbox, "one")
+        assert done.returncode == 0, done
+    wait_for(lambda: read_log(service.log)[-1]["type"] == "end", "the end of the gate")
+
+
+def test_last_gate(lab, service):
+    """Of several that are asked for at the same time, no more are made than there may be."""
+    os.mkdir(f"{service.run_dir}/netgate", 0o700)
+    with listed(service, [f"u{lab.user.uid}-{i}" for i in range(127)]), contextlib.ExitStack() as stack:
+        boxes = [stack.enter_context(Sandbox(lab, lab.user)) for _ in range(4)]
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            done = list(pool.map(lambda i: service.hook(boxes[i], f"box{i}"), range(4)))
+        assert sorted(one.returncode != 0 for one in done) == [False, True, True, True], done
+        assert all("has 128 gates" in one.stderr for one in done if one.returncode), done
 
 
 @pytest.mark.parametrize("caps,works", [([], False), (["CAP_NET_ADMIN"], True)], ids=["alone", "with-capability"])
 @pytest.mark.parametrize("family", ["4", "6"])
 def test_interface_that_comes_later(lab, service, caps, works, family):
-    """podman connects a container that has a user namespace of its own after the hooks. Without the capability in there, to no avail."""
+    """podman connects a container that has a user namespace of its own after the hooks. Without the capability in there, to no avail, and the gate ends."""
     here, there = {"4": ("192.0.2.1", "192.0.2.2"), "6": ("2001:db8::1", "2001:db8::2")}[family]
     with Sandbox(lab, lab.user) as sandbox:
         assert service.hook(sandbox, "one", caps).returncode == 0
@@ -124,7 +221,11 @@ def test_interface_that_comes_later(lab, service, caps, works, family):
             assert sandbox.run(["sh", "-c", f"ip link set later up && ip addr add {added}"]).returncode == 0
             for program in (lab.on_host(["ping", "-c", "1", "-W", "2", there]), sandbox.run(["ping", "-c", "1", "-W", "2", here])):
                 assert (program.returncode == 0) == works, program
-            assert sandbox.run(["curl", "-sS", "--proxy", "10.200.0.1:3128", "http://ok.test/hello"]).stdout == "hello from ok.test\n"
+            wait_for(lambda: "later" in [record.get("name") for record in read_log(service.log)], "a record of it")
+            if works:
+                assert sandbox.run(["curl", "-sS", "--proxy", "10.200.0.1:3128", "http://ok.test/hello"]).stdout == "hello from ok.test\n"
+            else:
+                wait_for(lambda: read_log(service.log)[-1].get("ended") == "another_interface", "the end of the gate")
         finally:
             lab.host.net.ip("link del later")
     wait_for(lambda: read_log(service.log)[-1]["type"] == "end", "the end of the gate")

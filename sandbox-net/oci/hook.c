@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "sandbox-net/attach/options.h"
 #include "sandbox-net/oci/choice.h"
+#include "sandbox-net/oci/complain.h"
 #include "sandbox-net/oci/config.h"
 #include "sandbox-net/oci/connect.h"
 #include "sandbox-net/oci/oci.h"
@@ -146,7 +147,5 @@ int oci_hook_main(int argc, char **argv)
 	}
 	json_decref(h.state);
 	json_decref(h.config);
-	if (rc)
-		fprintf(stderr, "netgate: %s\n", err.text);
-	return rc ? OCI_FAILED : 0;
+	return rc ? complain(&err) : 0;
 }

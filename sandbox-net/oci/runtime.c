@@ -20,6 +20,7 @@
 #include "sandbox-net/attach/caps.h"
 #include "sandbox-net/attach/options.h"
 #include "sandbox-net/oci/choice.h"
+#include "sandbox-net/oci/complain.h"
 #include "sandbox-net/oci/config.h"
 #include "sandbox-net/oci/oci.h"
 #include "sandbox-net/oci/place.h"
@@ -305,7 +306,5 @@ int oci_precreate_main(int argc, char **argv)
 	if (config && prepare(config, &err) == 0)
 		rc = config_write(STDOUT_FILENO, config) ? err_set_errno(&err, errno, "standard output") : 0;
 	json_decref(config);
-	if (rc)
-		fprintf(stderr, "netgate: %s\n", err.text);
-	return rc ? OCI_FAILED : 0;
+	return rc ? complain(&err) : 0;
 }

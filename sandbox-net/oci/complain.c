@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See the header. */
+#include "sandbox-net/oci/complain.h"
+
+#include <stdio.h>
+#include <syslog.h>
+
+#include "base/err.h"
+#include "base/tell.h"
+#include "sandbox-net/oci/oci.h"
+
+int complain(const struct err *err)
+{
+	struct err shown = *err;
+
+	fprintf(stderr, "netgate: %s\n", err->text);
+	/* Parts of it may be what a container asks for, and what root's service says has lines. */
+	for (char *c = shown.text; *c; c++)
+		*c = *c == '\n' ? ' ' : *c;
+	tell_printable(shown.text, sizeof(shown.text));
+	openlog("netgate", LOG_PID, LOG_DAEMON);
+	syslog(LOG_ERR, "%s", shown.text);
+	closelog();
+	return OCI_FAILED;
+}

@@ -5,11 +5,13 @@
  * (or another one with runc's command line). `docker run` has no annotations in every version, so
  * NETGATE_ALLOW, NETGATE_POLICY and NETGATE_JOB in the container's environment mean the same.
  *
- * "exec" with capabilities that the container has not is refused: such a process could change the gate's links.
+ * "exec" with capabilities that the container has not is refused: such a process could change the gate's links. So are options that could
+ * be read in another way than here.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,44 +68,118 @@ struct call {
 };
 
 /*
- * The value that a word gives to the option of this name and this letter, in the word itself or in the next one. NULL when it is another
- * word, or has no value.
+ * Runtimes read one spelling in different ways: "-bDIR" and "--bun=DIR" name a bundle to crun, "-bundle DIR" names one to runc. So an option
+ * is taken in the spelling that all of them read alike, "--name VALUE", "--name=VALUE" or "-n VALUE", and only one of these.
  */
-static const char *option_value(char **word, const char *name, char letter)
-{
-	const size_t len = strlen(name);
-	const char *text = *word;
+struct known_option {
+	const char *name;
+	char letter; /* or 0 */
+	bool has_value;
+};
 
-	if (text[0] != '-')
-		return NULL;
-	if (letter && text[1] == letter)
-		return text[2] == '=' ? text + 3 : text[2] ? text + 2 : word[1];
-	if (text[1] != '-' || strncmp(text + 2, name, len) != 0)
-		return NULL;
-	if (text[2 + len] == '=')
-		return text + 3 + len;
-	return text[2 + len] == '\0' ? word[1] : NULL;
+/*
+ * In front of the command. Not --rootless: the next word is its value for runc and crun, and for runsc the command. As --rootless=VALUE it is like
+ * any that is not known here.
+ */
+static const struct known_option of_all[] = {
+	{ "log", 0, true },
+	{ "log-format", 0, true },
+	{ "root", 0, true },
+	{ "criu", 0, true },
+	{ "cgroup-manager", 0, true },
+	{ "log-level", 0, true },
+	{ "debug", 0, false },
+	{ "systemd-cgroup", 0, false },
+	{ "version", 'v', false },
+	{ "help", 'h', false },
+	{ NULL, 0, false },
+};
+
+/* Behind create, run and exec, of runc, crun or runsc. */
+static const struct known_option of_command[] = {
+	{ "bundle", 'b', true },
+	{ "config", 'f', true },
+	{ "console-socket", 0, true },
+	{ "pid-file", 0, true },
+	{ "internal-pid-file", 0, true },
+	{ "user-log", 0, true },
+	{ "preserve-fds", 0, true },
+	{ "detach", 'd', false },
+	{ "keep", 0, false },
+	{ "no-pivot", 0, false },
+	{ "no-new-keyring", 0, false },
+	{ "no-subreaper", 0, false },
+	{ "process", 'p', true },
+	{ "cap", 'c', true },
+	{ "cwd", 0, true },
+	{ "env", 'e', true },
+	{ "user", 'u', true },
+	{ "additional-gids", 'g', true },
+	{ "tty", 't', false },
+	{ "apparmor", 0, true },
+	{ "process-label", 0, true },
+	{ "cgroup", 0, true },
+	{ "no-new-privs", 0, false },
+	{ "ignore-paused", 0, false },
+	{ "help", 'h', false },
+	{ NULL, 0, false },
+};
+
+struct given_option {
+	const char *name;  /* of the table */
+	const char *value; /* NULL: none */
+};
+
+static bool is_spelling(const char *word, const struct known_option *k)
+{
+	const size_t len = strlen(k->name);
+
+	if (word[0] != '-' || word[1] != '-')
+		return k->letter && word[1] == k->letter && word[2] == '\0';
+	return strncmp(word + 2, k->name, len) == 0 && (word[2 + len] == '=' || word[2 + len] == '\0');
+}
+
+/* Takes an option and its value off *words, which begin with '-'. Returns 0; or -1 for one that `table` has not. */
+static int take_option(char ***words, const struct known_option *table, struct given_option *given, struct err *err)
+{
+	const char *word = *(*words)++, *equals = strchr(word, '=');
+
+	*given = (struct given_option){ .name = "" };
+	while (table->name && !is_spelling(word, table))
+		table++;
+	if (!table->name)
+		return err_set(err,
+			       "%.64s: no option of a runtime's that is known here; write it in full, as in --bundle "
+			       "DIR or --rootless=true",
+			       word);
+	*given = (struct given_option){ .name = table->name, .value = equals ? equals + 1 : NULL };
+	if (table->has_value && !equals) {
+		if (!**words)
+			return err_set(err, "%.64s needs a value", word);
+		given->value = *(*words)++;
+	}
+	return 0;
 }
 
 /* Understands as much of runc's command line as is needed here; what it takes for a command must be one. */
 static int parse_call(char **argv, struct call *c, struct err *err)
 {
-	static const char *const with_value[] = { "--log",  "--log-format", "--root",
-						  "--criu", "--rootless",   "--cgroup-manager" };
 	static const char *const commands[] = { "create", "run",  "exec",     "start", "state",	     "kill",
 						"delete", "list", "ps",	      "pause", "resume",     "update",
 						"events", "wait", "features", "spec",  "checkpoint", "restore" };
+	struct given_option given;
 
 	*c = (struct call){ .argv = argv };
-	for (; *argv && **argv == '-'; argv++) {
-		const char *log = option_value(argv, "log", '\0');
+	while (*argv && **argv == '-') {
+		char *word = *argv;
 
-		c->log = log ? log : c->log;
-		for (size_t i = 0; i < sizeof(with_value) / sizeof(*with_value); i++)
-			if (strcmp(*argv, with_value[i]) == 0 && argv[1]) {
-				argv++;
-				break;
-			}
+		if (take_option(&argv, of_all, &given, err)) {
+			/* Whatever it is, the next word is not its value. */
+			if (!strchr(word, '='))
+				return -1;
+		} else if (strcmp(given.name, "log") == 0) {
+			c->log = given.value;
+		}
 	}
 	c->command = *argv;
 	if (!c->command)
@@ -142,6 +218,7 @@ static int take_environment(json_t *config, struct err *err)
 /* `words`: our own arguments, which the hooks get too, but for those of --runtime. */
 static int add_hooks(json_t *config, char **words, size_t n_words, struct err *err)
 {
+	static const struct known_option runtime = { "runtime", 0, true };
 	const char *argv[HOOK_WORDS_MAX + 3] = { "sandbox-net", "oci-hook" };
 	char self[PATH_MAX];
 	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -151,7 +228,7 @@ static int add_hooks(json_t *config, char **words, size_t n_words, struct err *e
 		return err_set_errno(err, errno, "/proc/self/exe");
 	self[len] = '\0';
 	for (size_t i = 0; i < n_words; i++) {
-		if (option_value(&words[i], "runtime", '\0')) {
+		if (is_spelling(words[i], &runtime)) {
 			i += strcmp(words[i], "--runtime") == 0;
 			continue;
 		}
@@ -168,14 +245,22 @@ static int add_hooks(json_t *config, char **words, size_t n_words, struct err *e
 /* Whose config.json it is. The last one counts, as for the runtimes. */
 static int find_bundle(const struct call *c, const char **bundle, struct err *err)
 {
-	*bundle = ".";
-	for (char **word = c->words; *word; word++) {
-		const char *value = option_value(word, "bundle", 'b');
+	struct given_option given;
 
-		if (option_value(word, "config", 'f'))
-			return err_set(err, "%s: the container's configuration must be its bundle's config.json",
-				       *word);
-		*bundle = value ? value : *bundle;
+	*bundle = ".";
+	for (char **word = c->words; *word;) {
+		if (**word != '-') {
+			word++;
+			continue;
+		}
+		if (take_option(&word, of_command, &given, err))
+			return -1;
+		if (strcmp(given.name, "config") == 0)
+			return err_set(err,
+				       "--config %s: the container's configuration must be its bundle's config.json",
+				       given.value);
+		if (strcmp(given.name, "bundle") == 0)
+			*bundle = given.value;
 	}
 	return 0;
 }
@@ -216,17 +301,18 @@ static int process_capabilities(const char *path, uint64_t *caps, struct err *er
  */
 static int check_exec(const struct call *c, uint32_t risks, struct err *err)
 {
+	struct given_option given;
 	uint64_t caps = 0;
 
 	if (risks >> ATTACH_RISK_NET_ADMIN & 1)
 		return 0;
-	for (char **word = c->words; *word; word++) {
-		const char *path = option_value(word, "process", 'p'), *name = option_value(word, "cap", 'c');
+	for (char **word = c->words; *word && **word == '-' && strcmp(*word, "--") != 0;) {
 		cap_value_t value;
 
-		if (path && process_capabilities(path, &caps, err))
+		if (take_option(&word, of_command, &given, err) ||
+		    (strcmp(given.name, "process") == 0 && process_capabilities(given.value, &caps, err)))
 			return -1;
-		if (name && cap_from_name(name, &value) == 0 && value < 64)
+		if (strcmp(given.name, "cap") == 0 && cap_from_name(given.value, &value) == 0 && value < 64)
 			caps |= UINT64_C(1) << value;
 	}
 	if (caps & CAPS_DANGEROUS)

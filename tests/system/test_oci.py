@@ -709,10 +709,10 @@ def fake(lab):
 
 
 @pytest.mark.parametrize("words", [
-    ["create", "--bundle", "BUNDLE", "id"], ["create", "--bundle=BUNDLE", "id"], ["create", "-b", "BUNDLE", "id"], ["create", "-bBUNDLE", "id"],
+    ["create", "--bundle", "BUNDLE", "id"], ["create", "--bundle=BUNDLE", "id"], ["create", "-b", "BUNDLE", "id"],
     ["create", "id", "--bundle", "BUNDLE"], ["run", "--bundle", "/nonexistent", "-b", "BUNDLE", "id"], ["run", "id"],
     ["--root", "create", "--log", "LOG", "--log-format", "json", "--systemd-cgroup", "run", "--pid-file", "run", "id"],
-    ["--cgroup-manager", "disabled", "run", "id"],
+    ["--cgroup-manager", "disabled", "run", "id"], ["--rootless=true", "run", "id"], ["--platform=ptrace", "-network=host", "run", "-d", "--preserve-fds", "3", "id"],
 ], ids=" ".join)
 def test_runtime_prepares(fake, words):
     """However create and run are called; everything is passed on as it was."""
@@ -764,7 +764,9 @@ def test_refusal_is_in_the_system_log(lab):
 
 
 @pytest.mark.parametrize("words", [[], ["--version"], ["state", "id"], ["start", "id"], ["delete", "--force", "id"], ["kill", "id", "9"], ["ps", "id"],
-                                   ["exec", "id", "true"], ["exec", "--cap", "CAP_NET_RAW", "id", "true"]], ids=" ".join)
+                                   ["exec", "id", "true"], ["exec", "--cap", "CAP_NET_RAW", "id", "true"],
+                                   ["exec", "-t", "-e", "A=-c", "--cwd=/", "id", "mkdir", "-p", "--cap", "cap_net_admin"],
+                                   ["exec", "--user", "--cap", "--", "-id", "-cCAP_NET_ADMIN"]], ids=" ".join)
 def test_runtime_leaves_the_rest_alone(fake, words):
     before = fake.read()
     done = fake.call(*words)
@@ -774,16 +776,31 @@ def test_runtime_leaves_the_rest_alone(fake, words):
 
 @pytest.mark.parametrize("words, says", [
     (["restore", "id"], "can't be restored"),
-    (["--new-option", "disabled", "create", "id"], "no command of a runtime's"),
+    (["--new-option", "disabled", "create", "id"], "no option of a runtime's"),
+    (["-root", "start", "create", "id"], "no option of a runtime's"),
+    (["--rootless", "run", "state"], "or --rootless=true"), (["--rootless", "state", "run", "id"], "or --rootless=true"),
     (["swap", "id"], "no command of a runtime's"),
     (["create", "--bundle", "/nonexistent", "id"], "/nonexistent/config.json"),
-    (["create", "-bundle", "BUNDLE", "id"], "config.json"),
+    (["create", "-bundle", "BUNDLE", "id"], "-bundle: no option of a runtime's that is known here"),
+    (["create", "-bundle=BUNDLE", "id"], "no option of a runtime's"),
+    (["create", "-bBUNDLE", "id"], "no option of a runtime's"),
+    (["create", "-b=BUNDLE", "id"], "no option of a runtime's"),
+    (["run", "--bundl=BUNDLE", "id"], "no option of a runtime's"),
+    (["run", "id", "-bundle", "BUNDLE"], "no option of a runtime's"),
+    (["run", "id", "--bundle"], "--bundle needs a value"),
     (["create", "--bundle", "x" * 4090, "id"], "too long"),
     (["run", "--config", "other.json", "id"], "must be its bundle's config.json"),
-    (["run", "-fother.json", "id"], "must be its bundle's config.json"),
+    (["run", "-f", "other.json", "id"], "must be its bundle's config.json"),
+    (["run", "-fother.json", "id"], "no option of a runtime's"),
     (["exec", "--process", "EVIL", "id"], "CAP_NET_ADMIN or CAP_SYS_ADMIN"),
     (["exec", "--process", "GOOD", "--process=EVIL", "id"], "CAP_NET_ADMIN or CAP_SYS_ADMIN"),
-    (["exec", "--process", "EVIL", "-pGOOD", "id"], "CAP_NET_ADMIN or CAP_SYS_ADMIN"),
+    (["exec", "--process", "EVIL", "-p", "GOOD", "id"], "CAP_NET_ADMIN or CAP_SYS_ADMIN"),
+    (["exec", "-processEVIL", "id"], "no option of a runtime's"),
+    (["exec", "-cap", "CAP_NET_ADMIN", "id"], "no option of a runtime's"),
+    (["exec", "-cap=CAP_NET_ADMIN", "id"], "no option of a runtime's"),
+    (["exec", "-c=CAP_NET_ADMIN", "id"], "no option of a runtime's"),
+    (["exec", "--ca=CAP_NET_ADMIN", "id"], "no option of a runtime's"),
+    (["exec", "-tcCAP_NET_ADMIN", "id"], "no option of a runtime's"),
     (["exec", "--process", "/nonexistent", "id"], "/nonexistent"),
     (["exec", "--cap=CAP_NET_ADMIN", "id", "sh"], "CAP_NET_ADMIN or CAP_SYS_ADMIN"),
     (["exec", "-c", "cap_sys_admin", "id", "sh"], "CAP_NET_ADMIN or CAP_SYS_ADMIN"),

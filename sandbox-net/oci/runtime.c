@@ -47,15 +47,20 @@ static const char precreate_help[] =
 	"podman's precreate hook: refuses the system calls that lead past a gate, and names the gate in the\n"
 	"container's /etc/resolv.conf.\n";
 
-/* What runtime and precreate hook have in common. */
-static int prepare(json_t *config, struct err *err)
+/*
+ * What runtime and precreate hook have in common. Where root's service is not there, the file that `later` is about is not,
+ * either: then what comes later, and asks the service, says so.
+ */
+static int prepare(json_t *config, bool later, struct err *err)
 {
 	char resolv_conf[PATH_MAX];
+	int rc = place_resolv_conf(resolv_conf, err);
 
-	return place_resolv_conf(resolv_conf, err) || config_resolv_conf(config, resolv_conf, err) ||
-			       config_forbid_calls(config, err)
-		       ? -1
-		       : 0;
+	if (rc == 0)
+		rc = config_resolv_conf(config, resolv_conf, err);
+	else if (later && !place_is_host())
+		rc = 0;
+	return rc || config_forbid_calls(config, err) ? -1 : 0;
 }
 
 /* ---- the runtime ---- */
@@ -242,7 +247,7 @@ static int add_hooks(json_t *config, char **words, size_t n_words, struct err *e
 		       : 0;
 }
 
-/* Whose config.json it is. The last one counts, as for the runtimes. */
+/* Whose config.json it is. The last one counts, as for the runtimes. runc takes options behind the container's name, too. */
 static int find_bundle(const struct call *c, const char **bundle, struct err *err)
 {
 	struct given_option given;
@@ -277,7 +282,7 @@ static int prepare_bundle(const struct call *c, char **words, size_t n_words, st
 	if (snprintf(path, sizeof(path), "%s/config.json", bundle) >= (int)sizeof(path))
 		return err_set(err, "the bundle's path is too long");
 	config = config_load(path, err);
-	if (config && take_environment(config, err) == 0 && prepare(config, err) == 0 &&
+	if (config && take_environment(config, err) == 0 && prepare(config, false, err) == 0 &&
 	    add_hooks(config, words, n_words, err) == 0)
 		rc = config_save(path, config, err);
 	json_decref(config);
@@ -296,8 +301,8 @@ static int process_capabilities(const char *path, uint64_t *caps, struct err *er
 }
 
 /*
- * Engines describe the process in a file; a person may add capabilities by name. Where the options end is not looked for: of
- * a command line that can be read in two ways the worse one counts.
+ * Engines describe the process in a file; a person may add capabilities by name. Behind the container's name, or "--", the words are
+ * the process's.
  */
 static int check_exec(const struct call *c, uint32_t risks, struct err *err)
 {
@@ -318,7 +323,8 @@ static int check_exec(const struct call *c, uint32_t risks, struct err *err)
 	if (caps & CAPS_DANGEROUS)
 		return err_set(
 			err, "a process with CAP_NET_ADMIN or CAP_SYS_ADMIN could change the gate's links; leave them "
-			     "out, or have the runtime called with --accept-risk net-admin");
+			     "out; only the administrator may accept this: --accept-risk net-admin among the options "
+			     "of the runtime");
 	return 0;
 }
 
@@ -389,7 +395,7 @@ int oci_precreate_main(int argc, char **argv)
 		return strcmp(argv[1], "--help") == 0 ? 0 : OCI_FAILED;
 	}
 	config = config_read(STDIN_FILENO, "the container's config.json on stdin", &err);
-	if (config && prepare(config, &err) == 0)
+	if (config && prepare(config, true, &err) == 0)
 		rc = config_write(STDOUT_FILENO, config) ? err_set_errno(&err, errno, "standard output") : 0;
 	json_decref(config);
 	return rc ? complain(&err) : 0;

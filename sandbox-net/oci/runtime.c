@@ -42,10 +42,15 @@ static const char runtime_help[] =
 	"  docker run --runtime netgate --network none -e NETGATE_ALLOW=api.example.com ...\n";
 
 static const char precreate_help[] =
-	"usage: sandbox-net oci-precreate <CONFIG >CONFIG\n"
+	"usage: sandbox-net oci-precreate [--permit-hook-output] <CONFIG >CONFIG\n"
 	"\n"
 	"podman's precreate hook: refuses the system calls that lead past a gate, and names the gate in the\n"
-	"container's /etc/resolv.conf.\n";
+	"container's /etc/resolv.conf.\n"
+	"\n"
+	"  --permit-hook-output  leave the annotations run.oci.hooks.stdout and run.oci.hooks.stderr in, by which\n"
+	"                        whoever starts a container, or made its image, names any file to crun, which\n"
+	"                        appends to it what hooks say\n"
+	"  --help                this text\n";
 
 /*
  * What runtime and precreate hook have in common. Where root's service is not there, the file that `later` is about is not,
@@ -384,17 +389,30 @@ int oci_runtime_main(int argc, char **argv)
 
 /* ---- podman's precreate hook ---- */
 
+/* podman takes annotations from images, and crun opens the files that these name as whoever it runs as: root, perhaps. */
+static void forbid_hook_output(json_t *config)
+{
+	json_t *annotations = json_object_get(config, "annotations");
+
+	(void)json_object_del(annotations, "run.oci.hooks.stdout");
+	(void)json_object_del(annotations, "run.oci.hooks.stderr");
+}
+
 int oci_precreate_main(int argc, char **argv)
 {
+	const bool permits_output = argc == 2 && strcmp(argv[1], "--permit-hook-output") == 0;
 	struct err err = { "" };
 	json_t *config;
 	int rc = -1;
 
-	if (argc > 1) {
+	if (argc > 1 && !permits_output) {
 		fputs(precreate_help, stdout);
 		return strcmp(argv[1], "--help") == 0 ? 0 : OCI_FAILED;
 	}
 	config = config_read(STDIN_FILENO, "the container's config.json on stdin", &err);
+	if (config && !permits_output)
+		forbid_hook_output(config);
+	/* podman shows what the createRuntime hook says, which asks for the service, and not what this one does. */
 	if (config && prepare(config, true, &err) == 0)
 		rc = config_write(STDOUT_FILENO, config) ? err_set_errno(&err, errno, "standard output") : 0;
 	json_decref(config);

@@ -277,7 +277,7 @@ deps: ## install the Debian packages that building and testing need and that are
 	@.ci/install .ci/deps/build .ci/deps/demo .ci/deps/test
 
 # Examples, with the path of the program that is installed.
-HOOKS := $(patsubst sandbox-net/oci/%,%,$(wildcard sandbox-net/oci/hooks.d/*.service sandbox-net/oci/hooks.d/*/*.json))
+HOOKS := $(patsubst sandbox-net/oci/%,%,$(wildcard sandbox-net/oci/hooks.d/*.service $(addprefix sandbox-net/oci/hooks.d/*/*.,json conf)))
 
 .PHONY: install
 install: all ## into $(DESTDIR)$(PREFIX), /usr/local by default

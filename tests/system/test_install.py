@@ -8,18 +8,29 @@ import subprocess
 from lab.lab import TOP
 
 
-def test_install(lab, who):
+def install(lab):
     root = os.path.join(lab.folder, "installed")
     # Not as a part of the make that runs the tests.
     env = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     subprocess.run(["make", "-C", TOP, "install", f"DESTDIR={root}", "PREFIX=/usr", f"BUILD={lab.build}"], check=True, env=env,
                    capture_output=True, timeout=600)
+    return root
+
+
+def test_install(lab, who):
+    root = install(lab)
     installed = {os.path.relpath(os.path.join(folder, name), root) for folder, _, names in os.walk(root) for name in names}
     assert installed >= {"usr/bin/netgate", "usr/bin/sandbox-net", "usr/share/man/man1/netgate.1",
                          "usr/share/doc/netgate/policy.md", "usr/share/doc/netgate/records.md", "usr/lib/cni/netgate"}, installed
+    with open(os.path.join(root, "usr/share/man/man1/netgate.1")) as page:
+        see = page.read().partition(".SH SEE ALSO")[2]
+    missing = [name for name in installed if name.endswith(".md") and os.path.basename(name) not in see]
+    assert not missing, missing
     for name in ("opt-in/netgate.json", "opt-in/netgate-precreate.json", "always/netgate.json", "always/netgate-precreate.json"):
         with open(os.path.join(root, "usr/share/doc/netgate/hooks.d", name)) as hook:
             assert json.load(hook)["hook"]["path"] == "/usr/bin/sandbox-net"
+    for name in ("opt-in/netgate.conf", "always/netgate.conf"):
+        assert f"usr/share/doc/netgate/hooks.d/{name}" in installed
     for name in installed:
         mode = os.stat(os.path.join(root, name)).st_mode & 0o7777
         assert mode == (0o755 if "/bin/" in name or "/cni/" in name else 0o644), (name, oct(mode))

@@ -388,7 +388,7 @@ def test_hook_that_fails(lab, gated):
     top = directory(lab, gated)
     netgate = os.path.join(lab.programs(), "netgate")
     broken(lambda: os.chmod(top, 0o777), lambda: os.chmod(top, 0o755), "can be written by others")
-    broken(lambda: os.rename(top, top + "x"), lambda: os.rename(top + "x", top), top)
+    broken(lambda: os.rename(top, top + "x"), lambda: os.rename(top + "x", top), f"there is no directory {top}")
     broken(lambda: os.rename(netgate, netgate + "x"), lambda: os.rename(netgate + "x", netgate), "netgate is missing")
     broken(lambda: os.mkdir(gated.log + ".d") or os.rename(gated.log, gated.log + ".d/log") or os.mkdir(gated.log),
            lambda: os.rmdir(gated.log) or os.rename(gated.log + ".d/log", gated.log) or os.rmdir(gated.log + ".d"), "cannot open the log")
@@ -525,6 +525,22 @@ def test_podman_always(lab, images):
         assert podman.run(FETCH).returncode == 1
 
 
+@pytest.mark.parametrize("kind", ["podman", "rootless"])
+def test_podman_always_without_its_program(lab, images, kind):
+    """podman passes over a hook whose program is missing: who asks for no network has none then, neither the gate's nor another."""
+    with GATED[kind](lab, images, policies(lab, kind), variant="always") as podman:
+        def default_network(command):
+            runtime = podman.runtime
+            return runtime.client("run", "--rm", *runtime.defaults(), runtime.add(images.busybox()), *command)
+        assert default_network(FETCH).stdout == HELLO
+        os.rename(podman.program, podman.program + "x")
+        try:
+            done = default_network(["sh", "-c", f"cat /proc/net/dev; wget -q -O - http://{v4('web')}/"])
+        finally:
+            os.rename(podman.program + "x", podman.program)
+        assert re.findall(r"^ *(\w+):", done.stdout, re.MULTILINE) == ["lo"] and done.returncode == 1, done
+
+
 def test_podman_crun(lab, images):
     """The same with podman's other runtime. It keeps what a hook says to itself, unless an annotation of its own says where to."""
     with GATED["podman"](lab, images, policies(lab, "podman"), runtime="crun") as podman:
@@ -538,7 +554,12 @@ def test_podman_crun(lab, images):
         done = podman.runtime.client("run", "--rm", "--network=none", *podman.runtime.defaults(), "unfiltered", "python3", "-c", CALLS)
         assert "unix made" in done.stdout and done.stdout.count(" made") == 1, done
         said = os.path.join(podman.runtime.folder, "said")
-        refused(podman, "error executing hook", ask={"allow": "evil.test"}, options=[f"--annotation=run.oci.hooks.stderr={said}"])
+        options = [f"--annotation=run.oci.hooks.{stream}={said}" for stream in ("stdout", "stderr")]
+        refused(podman, "error executing hook", ask={"allow": "evil.test"}, options=options)
+        assert not os.path.exists(said)  # an image may have such an annotation, too
+        with open(os.path.join(HOOKS, "opt-in", "netgate-precreate.json")) as text:
+            podman.install("netgate-precreate.json", text.read().replace('"oci-precreate"', '"oci-precreate", "--permit-hook-output"'))
+        refused(podman, "error executing hook", ask={"allow": "evil.test"}, options=options)
         with open(said) as text:
             assert '"evil.test" is not permitted' in text.read()
 
@@ -592,8 +613,12 @@ def test_service_down(rootless):
     """No container starts, and podman says why; when the service is there again, it does."""
     rootless.stop_service()
     try:
-        done = rootless.run(["echo", "it runs"], ask={"allow": "ok.test"})
-        assert done.returncode != 0 and "it runs" not in done.stdout, done
+        # As it is after a boot: no file of the service's is there, either.
+        for words in ("true", "rm /run/netgate-service/resolv.conf"):
+            rootless.site.run(["sh", "-c", words], check=True)
+            done = rootless.run(["echo", "it runs"], ask={"allow": "ok.test"})
+            assert done.returncode != 0 and "it runs" not in done.stdout, done
+            assert "needs root's service, sandbox-net oci-service" in done.stderr, done
     finally:
         rootless.start_service()
     assert rootless.run(FETCH, ask={"allow": "ok.test"}).stdout == HELLO

@@ -161,16 +161,15 @@ def test_debian_in_docker_with_certificates(lab, runtimes, images):
 def test_podman_hooks(runtimes):
     podman = runtimes["podman"]
     state = os.path.join(podman.folder, "state.json")
-    hook = os.path.join(podman.hooks, "test.json")
-    with open(hook, "w") as out:
-        json.dump({"version": "1.0.0", "hook": {"path": "/usr/bin/tee", "args": ["tee", state]}, "when": {"always": True},
-                   "stages": ["createRuntime"]}, out)
+    podman.install("containers.conf.d/test.conf", '[engine]\nhooks_dir = ["/etc/containers/oci/hooks.d"]\n')
+    podman.install("oci/hooks.d/test.json", json.dumps({"version": "1.0.0", "hook": {"path": "/usr/bin/tee", "args": ["tee", state]},
+                                                        "when": {"always": True}, "stages": ["createRuntime"]}))
     try:
         with podman.start(["sleep", "1000"], options=["--annotation=netgate.policy=p1"]) as box, open(state) as seen:
             seen = json.load(seen)
         assert (seen["pid"], seen["annotations"]["netgate.policy"]) == (box.pid, "p1")
     finally:
-        os.unlink(hook)
+        podman.site.run(["rm", "/etc/containers/containers.conf.d/test.conf", "/etc/containers/oci/hooks.d/test.json"], check=True)
 
 
 def test_machine_with_a_network(lab, runtimes):

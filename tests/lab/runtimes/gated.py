@@ -182,12 +182,19 @@ class GatedPodman(Gated):
     def begin(self):
         for name in os.listdir(os.path.join(HOOKS, self.variant)):
             with open(os.path.join(HOOKS, self.variant, name)) as text:
-                hook = json.load(text)
-            assert hook["hook"]["path"] == INSTALLED
-            hook["hook"]["path"] = self.program
-            if hook["stages"] == ["createRuntime"]:
-                hook["hook"]["args"] += self.words
-            write(os.path.join(self.runtime.hooks, name), json.dumps(hook))
+                self.install(name, text.read())
+
+    def install(self, name, text):
+        """A shipped file, where its administrator would put it."""
+        if name.endswith(".conf"):
+            self.runtime.install(f"containers.conf.d/{name}", text)
+            return
+        hook = json.loads(text)
+        assert hook["hook"]["path"] == INSTALLED
+        hook["hook"]["path"] = self.program
+        if "createRuntime" in hook["stages"]:
+            hook["hook"]["args"] += self.words
+        self.runtime.install(f"oci/hooks.d/{name}", json.dumps(hook))
 
     def asking(self, ask, options, changes):
         return [*(f"--annotation=dev.netgate.{key}={value}" for key, value in ask.items()), *options], changes

@@ -2,8 +2,8 @@
 """A host of the lab for one runtime: what the runtime leaves there is gone with it, also when it or the lab was killed.
 
 Namespaces go with their last process. Its processes, those of containers too, stay below one cgroup and end with it; the cgroups of
-labs that were killed go with the next site. The paths that a runtime has built in lie in a /run and a /var/lib that only this site's mount
-namespace has.
+labs that were killed go with the next site. The paths that a runtime has built in lie in a /run, a /var/lib and an /etc/containers that only this
+site's mount namespace has.
 
 A machine in cgroup's hybrid mode (v1, and v2 with almost nothing in it) is shown to runtimes as one with v1: crun
 refuses the hybrid.
@@ -18,7 +18,7 @@ from ..loop import wait_for
 PREFIX = "netgate-lab-"
 HYBRID = "/sys/fs/cgroup/unified"
 PATIENCE = 120  # seconds; only for what hangs
-PRIVATE = {"/run": "64m", "/var/lib": "64m"}
+PRIVATE = {"/run": "64m", "/var/lib": "64m", "/etc/containers": "1m"}
 
 ENTER = 'echo 0 >"$0/cgroup.procs" && exec "$@"'
 

@@ -279,10 +279,13 @@ deps: ## install the Debian packages that building and testing need and that are
 # Examples, with the path of the program that is installed.
 HOOKS := $(patsubst sandbox-net/oci/%,%,$(wildcard sandbox-net/oci/hooks.d/*.service $(addprefix sandbox-net/oci/hooks.d/*/*.,json conf)))
 
+# A program is replaced in one step: podman passes over a hook whose program is missing at that moment.
 .PHONY: install
 install: all ## into $(DESTDIR)$(PREFIX), /usr/local by default
 	install -d $(DESTDIR)$(PREFIX)/bin
-	install -m 755 $(BUILD)/netgate $(BUILD)/sandbox-net $(DESTDIR)$(PREFIX)/bin
+	for program in netgate sandbox-net; do \
+		install -m 755 $(BUILD)/$$program $(DESTDIR)$(PREFIX)/bin/.$$program.new && \
+		mv -fT $(DESTDIR)$(PREFIX)/bin/.$$program.new $(DESTDIR)$(PREFIX)/bin/$$program || exit 1; done
 	install -d $(DESTDIR)$(PREFIX)/lib/cni
 	ln -sf ../../bin/sandbox-net $(DESTDIR)$(PREFIX)/lib/cni/netgate
 	for page in $(wildcard docs/man/*.[1-8]); do \

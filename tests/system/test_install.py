@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """make install: a tree that works from where it was put, for everyone."""
 
+import ctypes
 import json
 import os
+import struct
 import subprocess
 
 from lab.lab import TOP
+
+IN_MOVED_TO, IN_CREATE, IN_DELETE = 0x80, 0x100, 0x200
 
 
 def install(lab):
@@ -15,6 +19,32 @@ def install(lab):
     subprocess.run(["make", "-C", TOP, "install", f"DESTDIR={root}", "PREFIX=/usr", f"BUILD={lab.build}"], check=True, env=env,
                    capture_output=True, timeout=600)
     return root
+
+
+def changes(fd):
+    """[(name, what happened to it)] of an inotify(7) descriptor."""
+    data, found = os.read(fd, 1 << 20), []
+    while data:
+        _, mask, _, size = struct.unpack_from("iIII", data)
+        found.append((data[16:16 + size].rstrip(b"\0").decode(), mask))
+        data = data[16 + size:]
+    return found
+
+
+def test_upgrade(lab):
+    """At no moment is a program missing: podman passes over a hook whose program is."""
+    programs = os.path.join(install(lab), "usr/bin")
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = libc.inotify_init1(os.O_CLOEXEC)
+    try:
+        assert libc.inotify_add_watch(fd, os.fsencode(programs), IN_MOVED_TO | IN_CREATE | IN_DELETE) > 0
+        install(lab)
+        seen = changes(fd)
+    finally:
+        os.close(fd)
+    for name in ("netgate", "sandbox-net"):
+        assert [mask for changed, mask in seen if changed == name] == [IN_MOVED_TO], seen
+    assert sorted(os.listdir(programs)) == ["netgate", "sandbox-net"]
 
 
 def test_install(lab, who):

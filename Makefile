@@ -37,7 +37,7 @@ NETGATE_LIBS := -levent_core $(CRYPTO_LIB) -lyaml -lcares -lcap -lpsl -lidn2 -lm
 SANDBOX_LIBS := -lmnl -lcap -ljansson -levent_core -levent_extra
 # Of what makes sources (GEN_SRC), and of tests that look at what came of it.
 GEN_LIBS     := -lnftables -lmnl -lseccomp
-TEST_LIBS    := -lcmocka $(NETGATE_LIBS) $(SANDBOX_LIBS) $(GEN_LIBS)
+TEST_LIBS    := -lcmocka $(NETGATE_LIBS:$(CRYPTO_LIB)=-lcrypto) $(SANDBOX_LIBS) $(GEN_LIBS)
 
 # NAME.gen.c is a part of building: of a program that makes NAME.c, which is a source as any other.
 GEN_SRC     := $(wildcard base/*/*.gen.c proxy/*/*.gen.c sandbox-net/*/*.gen.c)

@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,9 @@
 
 const char *const cni_versions[] = { "0.4.0", "1.0.0", "1.1.0", NULL };
 
-#define FROM_1_1 2 /* rank of the version that brought GC and STATUS */
+#define NAME_WHOLE_MAX 512
+#define NAME_HASH      17 /* '-' and 16 hexadecimal digits */
+#define FROM_1_1       2  /* rank of the version that brought GC and STATUS */
 
 /* What a command needs, and from which version on there is one. */
 static const struct {
@@ -182,14 +185,29 @@ int cni_describe(char to[static ATTACH_TO_MAX], const char *network, const char 
 	return snprintf(to, ATTACH_TO_MAX, "cni %s %s %s", network, container, ifname) < ATTACH_TO_MAX ? 0 : -1;
 }
 
-/* What does not fit is cut off, what may not be in a name is '-'. */
+/* FNV-1a, 64 bits (draft-eastlake-fnv): tells names apart that are alike in all that fits. */
+static uint64_t hash(const char *text)
+{
+	uint64_t h = 0xcbf29ce484222325;
+
+	for (; *text; text++)
+		h = (h ^ (uint8_t)*text) * 0x100000001b3;
+	return h;
+}
+
+/* Of what does not fit, the end is a hash of all; what may not be in a name is '-'. */
 __attribute__((format(printf, 2, 3))) static void make_name(char name[static ATTACH_NAME_MAX + 8], const char *fmt, ...)
 {
+	char whole[NAME_WHOLE_MAX];
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(name, ATTACH_NAME_MAX + 1, fmt, ap);
+	vsnprintf(whole, sizeof(whole), fmt, ap);
 	va_end(ap);
+	if (strlen(whole) > ATTACH_NAME_MAX)
+		snprintf(whole + ATTACH_NAME_MAX - NAME_HASH, NAME_HASH + 1, "-%016llx",
+			 (unsigned long long)hash(whole));
+	snprintf(name, ATTACH_NAME_MAX + 1, "%s", whole);
 	for (char *c = name; *c; c++)
 		if (!isascii(*c) || !(isalnum(*c) || *c == '-' || *c == '_' || (*c == '.' && c > name)))
 			*c = '-';

@@ -169,6 +169,16 @@ def test_nothing_is_allowed_by_default(network, box):
         assert wget(box, "http://ok.test/").returncode != 0
 
 
+def test_ids_that_are_alike(runtimes, network, box):
+    """Ids as long as the specification lets them be, which differ at their end only: two gates."""
+    ids = ["a" * 127 + last for last in "12"]
+    net = network(allow=["ok.test"])
+    with runtimes["runc"].start(["sleep", "1000"]) as other, net.added(box, container=ids[0], netns=box.netns), \
+            net.added(other, container=ids[1], netns=other.netns):
+        assert wget(box, "http://ok.test/hello").stdout == "hello from ok.test\n"
+        assert len({(record["job"], record["sandbox"]) for record in net.records("start")}) == 2
+
+
 def test_version(network):
     answer = network("9.9.9").call("VERSION")
     assert answer.rc == 0 and answer.object == {"cniVersion": "9.9.9", "supportedVersions": VERSIONS}

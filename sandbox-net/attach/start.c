@@ -29,13 +29,6 @@ static int find_netgate(char path[static PATH_MAX], struct err *err)
 	return 0;
 }
 
-int start_possible(struct err *err)
-{
-	char path[PATH_MAX];
-
-	return find_netgate(path, err);
-}
-
 /* Its last line (or that of who could not run it), without the name in front: what went wrong. */
 static int refused(char *said, struct err *err)
 {

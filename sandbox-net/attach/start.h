@@ -16,7 +16,4 @@ struct err;
  */
 int start_gate(const char *job, char *const *options, size_t n, struct err *err);
 
-/* Whether there is a netgate beside this program. Returns 0 or -1. */
-int start_possible(struct err *err);
-
 #endif

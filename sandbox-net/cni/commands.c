@@ -18,7 +18,6 @@
 #include "sandbox-net/attach/client.h"
 #include "sandbox-net/attach/jobs.h"
 #include "sandbox-net/attach/options.h"
-#include "sandbox-net/attach/start.h"
 #include "sandbox-net/cni/policy.h"
 #include "sandbox-net/cni/result.h"
 #include "sandbox-net/gate/gate.h"
@@ -62,16 +61,25 @@ static int has_any(void *arg, const struct jobs_entry *entry)
 
 /* ---- ADD ---- */
 
-static enum cni_code give_gate(const struct cni_call *c, struct attach_options *o, struct err *err)
+static enum cni_code read_network(const struct cni_call *c, struct attach_options *o, const char **permits,
+				  struct err *err)
 {
-	struct choice choice;
-	const char *permits;
-
 	if (json_object_get(c->config, "ipam")) {
 		err_set(err, "\"ipam\": every sandbox behind a gate has the same addresses");
 		return CNI_UNSUPPORTED_FIELD;
 	}
-	if (policy_of_config(c->config, o, &permits, err) || choice_read(c->asked, &choice, err))
+	return policy_of_config(c->config, o, permits, err) ? CNI_BAD_CONFIG : CNI_OK;
+}
+
+static enum cni_code give_gate(const struct cni_call *c, struct attach_options *o, struct err *err)
+{
+	struct choice choice;
+	const char *permits;
+	enum cni_code code = read_network(c, o, &permits, err);
+
+	if (code != CNI_OK)
+		return code;
+	if (choice_read(c->asked, &choice, err))
 		return CNI_BAD_CONFIG;
 	if (!permits && json_object_size(c->asked) > 0) {
 		err_set(err, "the pod asks for a policy, and this network's configuration has no \"permits\"");
@@ -225,10 +233,17 @@ enum cni_code cni_gc(const struct cni_call *c, struct err *err)
 
 /* ---- STATUS ---- */
 
+/* The policy, the log, the directory of sockets: whatever an ADD needs is tried out, for a pod that asks for nothing. */
 enum cni_code cni_status(const struct cni_call *c, struct err *err)
 {
-	char dir[PATH_MAX];
+	static struct attach_options options;
+	const char *permits;
+	char job[32];
+	enum cni_code code = read_network(c, &options, &permits, err);
 
-	(void)c;
-	return start_possible(err) || attach_directory(dir, true, err) ? CNI_UNAVAILABLE : CNI_OK;
+	if (code != CNI_OK)
+		return code;
+	snprintf(job, sizeof(job), "cni-status-%d", (int)getpid());
+	options.job = job;
+	return connect_rehearse(&options, permits, err) ? CNI_UNAVAILABLE : CNI_OK;
 }

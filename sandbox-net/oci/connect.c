@@ -8,6 +8,7 @@
 #include "sandbox-net/attach/attach.h"
 #include "sandbox-net/attach/jobs.h"
 #include "sandbox-net/attach/options.h"
+#include "sandbox-net/attach/start.h"
 #include "sandbox-net/oci/choice.h"
 
 /* With what was chosen among the gate's options, whatever `with` does. */
@@ -43,4 +44,20 @@ int connect_container(struct attach_options *o, struct choice *choice, const cha
 void connect_end(const char *name, const struct choice *choice)
 {
 	jobs_detach_ended(choice->job[0] ? choice->job : name, name);
+}
+
+static int start_and_end(const struct attach_options *o, struct err *err)
+{
+	return start_gate(o->job, o->gate, o->n_gate, err) || jobs_detach(o->job, "", err) ? -1 : 0;
+}
+
+int connect_rehearse(struct attach_options *o, const char *permits, struct err *err)
+{
+	struct choice nothing = { .job = "" };
+
+	if (!permits)
+		return start_and_end(o, err);
+	if (o->choose && choice_fix(&nothing, o->choose, err))
+		return -1;
+	return choose(o, &nothing, permits, start_and_end, err);
 }

@@ -16,4 +16,10 @@ int connect_container(struct attach_options *o, struct choice *choice, const cha
 /* Ends the gate of the container that has, or had, this name and made this choice, if its process has ended. */
 void connect_end(const char *name, const struct choice *choice);
 
+/*
+ * Whether a container that chooses nothing could be connected: starts the gate that it would get (`permits`: NULL, or as above) as job
+ * o->job, and ends it. Returns 0; or -1 with what would be wrong.
+ */
+int connect_rehearse(struct attach_options *o, const char *permits, struct err *err);
+
 #endif

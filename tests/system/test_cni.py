@@ -371,8 +371,24 @@ def test_gc(lab, network, runtimes):
         assert len(attached(lab, boxes[0].runtime.site)) == 2
 
 
-def test_status(lab, network, runtimes, tmp_path):
-    assert network().call("STATUS").rc == 0
+@pytest.mark.parametrize("config, code, words", [
+    ({"policy": "/nonexistent"}, 50, "/nonexistent"),
+    ({"permits": "/nonexistent"}, 50, "/nonexistent"),
+    ({"permits": "PERMITS", "options": ["--choose=missing"]}, 50, "no policy missing"),
+    ({"allow": ["ok.test:notaport"]}, 50, "notaport"),
+    ({"options": ["--log=/nonexistent/log"]}, 50, "/nonexistent does not exist"),
+    ({"permits": ["a"]}, 7, "permits"),
+    ({"ipam": {"type": "host-local"}}, 2, "ipam"),
+], ids=str)
+def test_status_of_a_network_that_no_pod_can_join(network, permits, config, code, words):
+    config = {key: permits if value == "PERMITS" else value for key, value in config.items()}
+    assert refused(network(**config).call("STATUS"), code, words)
+
+
+def test_status(lab, network, permits, runtimes, tmp_path):
+    for net in (network(), network(allow=["ok.test"]), network(permits=permits), network(permits=permits, options=["--choose=named"])):
+        assert net.call("STATUS").rc == 0
+        assert not (os.path.exists(net.log) and net.records()) and attached(lab, net.runtime.site) == []
     assert refused(network("1.0.0").call("STATUS"), 1, "1.1.0")
     lonely = os.path.join(lab.workspace(), "netgate")
     with open(os.path.join(lab.programs(), "sandbox-net"), "rb") as program, open(lonely, "wb") as out:

@@ -62,7 +62,7 @@ static void print_help(FILE *to)
 		    "To connect a container or another sandbox:  sandbox-net attach\n"
 		    "\n");
 	for (size_t i = 0; i < sizeof(subcommands) / sizeof(*subcommands); i++)
-		fprintf(to, "  %-8s %s\n", subcommands[i].name, subcommands[i].summary);
+		fprintf(to, "  %-13s %s\n", subcommands[i].name, subcommands[i].summary);
 	fprintf(to, "\n  --help, --version\n\nsandbox-net SUBCOMMAND --help says more.\n");
 }
 

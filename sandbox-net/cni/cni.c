@@ -2,11 +2,18 @@
 /* See the header. */
 #include "sandbox-net/cni/cni.h"
 
-#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "sandbox-net/cni/commands.h"
 #include "sandbox-net/cni/result.h"
+
+static const char help[] =
+	"usage: sandbox-net cni <CONFIGURATION\n"
+	"\n"
+	"The CNI plugin, also under the name netgate: a container runtime calls it, with CNI_COMMAND and its kin in\n"
+	"the environment. kubernetes.md in the documentation says how a network is configured.\n";
 
 static enum cni_code print_versions(const struct cni_call *c, struct err *err)
 {
@@ -30,8 +37,10 @@ int cni_main(int argc, char **argv)
 	struct err err = { "" };
 	enum cni_code code;
 
-	(void)argc;
-	(void)argv;
+	if (argc > 1 && strcmp(argv[1], "--help") == 0) {
+		fputs(help, stdout);
+		return 0;
+	}
 	code = run(&call, &err);
 	if (code != CNI_OK)
 		cni_print_error(call.version, code, err.text);

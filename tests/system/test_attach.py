@@ -612,7 +612,7 @@ def test_usage(lab):
                        (["detach", "--job", "there-is-none"], "no netgate waits for job there-is-none")):
         done = sandbox_net(lab, args)
         assert (done.returncode, done.stdout) == (FAILED, "") and said in done.stderr, done
-    for name in ("attach", "detach", "ls"):
+    for name in re.findall("^  ([a-z]+(?:-[a-z]+)?) ", sandbox_net(lab, ["--help"]).stdout, re.M):
         assert sandbox_net(lab, [name, "--help"]).stdout.startswith(f"usage: sandbox-net {name}")
     for args, said in (([], "no command given"), (["--job", "../x"], "--job"), (["--job", "j", "--user", "x"], "--user is for a command"),
                        (["--job", "j", "--detach", "--log", "-"], "--detach"), (["--job", "j", "--ready-fd", "99"], "--ready-fd"),

@@ -26,9 +26,12 @@
 #include "sandbox-net/docker/store.h"
 #include "sandbox-net/docker/task.h"
 
-#define SOCKET_PATH  "/run/docker/plugins/netgate.sock"
-#define STATE_PATH   "/var/lib/netgate/docker"
-#define BODY_MAX     (1 << 20) /* bytes of a request */
+#define SOCKET_PATH "/run/docker/plugins/netgate.sock"
+#define STATE_PATH  "/var/lib/netgate/docker"
+/* Of a request: dockerd's are far smaller, and written at once. A connection that is left idle it makes anew. */
+#define HEADERS_MAX  16384     /* bytes, with the request line */
+#define BODY_MAX     (1 << 20) /* bytes */
+#define STALL_S	     10	       /* without a byte of a request, or of its answer being taken */
 #define CONTENT_TYPE "application/vnd.docker.plugins.v1+json"
 
 static const char help[] =
@@ -241,7 +244,10 @@ static int serve(struct event_base *base, int fd, struct err *err)
 	    event_add(child, NULL) || evhttp_accept_socket(http, fd)) {
 		rc = err_set(err, "cannot make an HTTP server");
 	} else {
+		evhttp_set_max_headers_size(http, HEADERS_MAX);
 		evhttp_set_max_body_size(http, BODY_MAX);
+		/* While a request is worked on, nothing is read, and this time does not run. */
+		evhttp_set_timeout(http, STALL_S);
 		evhttp_set_allowed_methods(http, EVHTTP_REQ_POST);
 		evhttp_set_gencb(http, on_request, base);
 		notify("READY=1");

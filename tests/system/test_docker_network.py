@@ -361,6 +361,57 @@ def test_malformed_requests(driver):
     assert json.loads(ask('{"EndpointID": "b"}', "NetworkDriver.DeleteEndpoint")) == {}
 
 
+# One that is worked on waits for the netgate of an endpoint, which answers only when the silent connections have had their time.
+STALLING = """
+import os, socket
+
+def connect():
+    sock = socket.socket(socket.AF_UNIX)
+    sock.settimeout(120)
+    sock.connect("/%s")
+    return sock
+
+def ask(head, body=b""):
+    "The status; 0 where the connection was closed while this was sent."
+    with connect() as sock:
+        try:
+            sock.sendall(b"POST /Plugin.Activate HTTP/1.1\\r\\nHost: x\\r\\n" + head + b"\\r\\n" + body)
+            return int((sock.recv(4096) or b"- 0").split()[1])
+        except (BrokenPipeError, ConnectionResetError):
+            return 0
+
+os.makedirs("/run/netgate", 0o700, exist_ok=True)
+netgate = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+netgate.bind("/run/netgate/docker-held.sock")
+netgate.listen()
+held = connect()
+held.sendall(b'POST /NetworkDriver.DeleteEndpoint HTTP/1.1\\r\\nHost: x\\r\\nContent-Length: 22\\r\\n\\r\\n{"EndpointID": "held"}')
+caller = netgate.accept()[0]
+silent = [connect() for _ in range(200)]
+begun = [b"P", b"POST /Plugin.Activate HTTP/1.1\\r\\n", b"POST /Plugin.Activate HTTP/1.1\\r\\nContent-Length: 9\\r\\n\\r\\n{"]
+for number, sock in enumerate(silent[1:]):
+    sock.sendall(begun[number %% len(begun)])
+line, length, chunked = b"A: b\\r\\n", b"Content-Length: %%d\\r\\n", b"Transfer-Encoding: chunked\\r\\n"
+print(ask(length %% 2, b"{}"), ask(1000 * line + length %% 2, b"{}"), ask(length %% 100000, b"{" + bytes(99999).replace(b"\\0", b" ")))
+print(ask(10000 * line), ask(b"A: " + b"b" * 20000))
+print(ask(length %% 1048577), ask(chunked, b"200000\\r\\n" + bytes(0x200000)), ask(chunked, b"0\\r\\n" + 10000 * line))
+print({sock.recv(1) for sock in silent})
+os.unlink("/run/netgate/docker-held.sock")
+caller.close()
+netgate.close()
+print(held.recv(4096).split()[1].decode())
+""" % SOCKET
+
+
+def test_requests_that_stall_or_grow(driver):
+    """They come to an end and hold nobody up; what is worked on may take longer than that."""
+    done = driver.site.run(["python3", "-c", STALLING])
+    assert done.returncode == 0, done
+    good, headers, bodies, silent, held = done.stdout.splitlines()
+    assert (good, silent, held) == ("200 200 200", "{b''}", "200"), done
+    assert set(headers.split()) <= {"400", "0"} and set(bodies.split()) <= {"413", "0"}, done
+
+
 # Docker's own name server
 
 QUERY = """

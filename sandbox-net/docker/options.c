@@ -12,6 +12,7 @@
 #include "sandbox-net/docker/join.h"
 
 #define OWN_PREFIX "com.docker."
+#define SEPARATORS ", \t\n"
 
 static const char *const keys[] = { "allow", "policy", "options", "name", "log", "accept-risk" };
 
@@ -41,6 +42,10 @@ int options_merge(json_t *to, const json_t *from, struct err *err)
 				key);
 		if (!text || strlen(text) != json_string_length(value))
 			return err_set(err, "option \"%s\": not a text", key);
+		/* Perhaps a variable that nobody has set; and for a container, "nothing" would take the network's place. */
+		if (text[strspn(text, SEPARATORS)] == '\0')
+			return err_set(err, "option \"%s\" is there and empty: say what it is to be, or leave it out",
+				       key);
 		if (json_object_set(to, key, value))
 			return err_set(err, "out of memory");
 	}
@@ -109,7 +114,7 @@ int options_apply(const json_t *options, const char *network, const char *endpoi
 	join_link(r->link, endpoint);
 	if (add(r, err, "--quiet") || (policy && add(r, err, "--policy=%s", policy)) ||
 	    (log && add(r, err, "--log=%s/%s.jsonl", log, r->name)) ||
-	    add_list(r, "--allow=", json_string_value(json_object_get(options, "allow")), ", \t\n", err) ||
+	    add_list(r, "--allow=", json_string_value(json_object_get(options, "allow")), SEPARATORS, err) ||
 	    add_list(r, "", json_string_value(json_object_get(options, "options")), " \t\n", err))
 		return -1;
 	return take_risks(r, json_string_value(json_object_get(options, "accept-risk")), err);

@@ -213,7 +213,8 @@ def test_front_doors(driver):
 # What is refused
 
 def test_network_that_is_refused(driver):
-    for words, says in ((["--opt=alow=ok.test"], "option \"alow\" is unknown"), (["--ipam-driver=null"], "no IPv4 subnet")):
+    for words, says in ((["--opt=alow=ok.test"], "option \"alow\" is unknown"), (["--opt=allow="], "option \"allow\" is there and empty"),
+                        (["--opt=allow=ok.test", "--opt=policy= "], "option \"policy\" is there and empty"), (["--ipam-driver=null"], "no IPv4 subnet")):
         done = driver.docker.client("network", "create", "--driver=netgate", *words, "job42")
         assert done.returncode != 0 and says in done.stderr, done
 
@@ -232,6 +233,14 @@ def test_container_that_is_refused(driver, network, options, says):
     made(driver.network("job42", *network))
     done = driver.run(["echo", "it runs"], "job42", options)
     assert done.returncode != 0 and says in done.stderr and "it runs" not in done.stdout, done
+    assert driver.attached() == [] and driver.links() == []
+
+
+def test_empty_option_of_a_container(driver):
+    """It would take the place of what the network allows, and its policy would be left."""
+    made(driver.network("job42", "allow=ok.test"))
+    done = driver.run(["echo", "it runs"], "name=job42,driver-opt=allow=")
+    assert done.returncode != 0 and "is there and empty" in done.stderr and "it runs" not in done.stdout, done
     assert driver.attached() == [] and driver.links() == []
 
 

@@ -76,16 +76,15 @@ static void reply_error(struct evhttp_request *req, const struct err *err)
 struct waiting {
 	struct evhttp_request *req; /* NULL: dockerd has hung up */
 	struct event *ev;
-	json_t *answer;
-	int fd;
+	struct method_answer answer;
 };
 
 static void end_waiting(struct waiting *w)
 {
 	if (w->ev)
 		event_free(w->ev);
-	close(w->fd);
-	json_decref(w->answer);
+	close(w->answer.wait);
+	json_decref(w->answer.reply);
 	free(w);
 }
 
@@ -106,10 +105,12 @@ static void on_answer(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (rc == 0)
 		return;
+	if (rc < 0 && w->answer.network[0])
+		method_undo(w->answer.network);
 	if (w->req) {
 		evhttp_connection_set_closecb(evhttp_request_get_connection(w->req), NULL, NULL);
 		if (rc > 0)
-			reply(w->req, w->answer);
+			reply(w->req, w->answer.reply);
 		else
 			reply_error(w->req, &err);
 	}
@@ -123,7 +124,7 @@ static void wait_for(struct evhttp_request *req, struct event_base *base, struct
 	struct err err = { "out of memory" };
 
 	if (w)
-		*w = (struct waiting){ .req = req, .answer = answer->reply, .fd = answer->wait };
+		*w = (struct waiting){ .req = req, .answer = *answer };
 	if (w)
 		w->ev = event_new(base, answer->wait, EV_READ | EV_PERSIST, on_answer, w);
 	if (w && w->ev && event_add(w->ev, NULL) == 0) {
@@ -131,6 +132,8 @@ static void wait_for(struct evhttp_request *req, struct event_base *base, struct
 		return;
 	}
 	reply_error(req, &err);
+	if (answer->network[0])
+		method_undo(answer->network);
 	if (w) {
 		end_waiting(w);
 	} else {

@@ -23,6 +23,7 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -155,6 +156,22 @@ static int run(struct join *j, void (*ready)(void *arg), void *arg, struct err *
 	rc = complete(j, err);
 	(void)sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){ .sched_priority = 0 });
 	return rc || look_at_processes(j, err) || say_where(j, err) ? -1 : 0;
+}
+
+int join_rehearse(const struct join_request *r, struct err *err)
+{
+	const int rc = start_gate(r->job, r->gate, r->n_gate, err) || jobs_detach(r->job, "", err) ? -1 : 0;
+
+	/* One that it chose, it removes. */
+	if (r->log)
+		(void)unlink(r->log);
+	return rc;
+}
+
+void join_free_options(struct join_request *r)
+{
+	while (r->n_gate > 0)
+		free(r->gate[--r->n_gate]);
 }
 
 int join_run(const struct join_request *r, void (*ready)(void *arg), void *arg, struct err *err)

@@ -27,6 +27,7 @@ struct join_request {
 	uint32_t risks;
 	char *gate[JOIN_GATE_OPTIONS_MAX + 1]; /* netgate's options */
 	size_t n_gate;
+	const char *log; /* the file among them; NULL: netgate chooses one */
 };
 
 /* The job of an endpoint's gate, from its id alone. */
@@ -41,5 +42,11 @@ void join_link(char link[static GATE_LINK_NAME_MAX], const char *endpoint);
  * error on: then the gate is gone. For a process of its own.
  */
 int join_run(const struct join_request *r, void (*ready)(void *arg), void *arg, struct err *err);
+
+/* Starts a netgate with these options and ends it, and removes its log, for whoever wants to know whether it would start. Returns 0 or -1. For a process of its own. */
+int join_rehearse(const struct join_request *r, struct err *err);
+
+/* Frees netgate's options. */
+void join_free_options(struct join_request *r);
 
 #endif

@@ -89,6 +89,27 @@ static void forget(struct endpoint_made *e)
 
 /* ---- networks ---- */
 
+/* As a container's gate, under the network's id. */
+static int rehearse(void *arg, int fd, struct err *err)
+{
+	if (join_rehearse(arg, err))
+		return -1;
+	task_answer(fd);
+	return 0;
+}
+
+/* Tries out whether the options are good for a gate, so that it is not the first container that finds out. */
+static int try_options(const json_t *options, const char *id, struct method_answer *answer, struct err *err)
+{
+	static struct join_request r;
+
+	memset(&r, 0, sizeof(r));
+	if (options_apply(options, id, id, &r, err) == 0)
+		answer->wait = task_start(rehearse, &r, err);
+	join_free_options(&r);
+	return answer->wait < 0 ? -1 : 0;
+}
+
 static int create_network(const json_t *request, struct method_answer *answer, struct err *err)
 {
 	const char *id = id_in(request, "NetworkID", err);
@@ -99,7 +120,6 @@ static int create_network(const json_t *request, struct method_answer *answer, s
 	struct addr a;
 	int rc;
 
-	(void)answer;
 	if (!id || options_merge(options, json_object_get(json_object_get(request, "Options"), OPTIONS_GIVEN), err)) {
 		json_decref(options);
 		return -1;
@@ -110,8 +130,19 @@ static int create_network(const json_t *request, struct method_answer *answer, s
 	}
 	network = json_pack("{s:o, s:s, s:s}", "options", options, "gateway4", gateway4, "gateway6", gateway6);
 	rc = network ? store_save(id, network, err) : err_set(err, "out of memory");
+	if (rc == 0) {
+		snprintf(answer->network, sizeof(answer->network), "%s", id);
+		rc = try_options(options, id, answer, err);
+		if (rc)
+			method_undo(id);
+	}
 	json_decref(network);
 	return rc;
+}
+
+void method_undo(const char *network)
+{
+	store_remove(network);
 }
 
 static int delete_network(const json_t *request, struct method_answer *answer, struct err *err)
@@ -272,8 +303,7 @@ static int join(const json_t *request, struct method_answer *answer, struct err 
 				  "DstPrefix", "eth", "Gateway", addr_format(&e->layout.gate4, gateway4), "GatewayIPv6",
 				  e->ipv6 ? addr_format(&e->layout.gate6, gateway6) : "", "DisableGatewayService", 1);
 	answer->wait = task_start(join_container, &j, err);
-	for (size_t i = 0; i < j.request.n_gate; i++)
-		free(j.request.gate[i]);
+	join_free_options(&j.request);
 	return answer->wait < 0 ? -1 : 0;
 }
 

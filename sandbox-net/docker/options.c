@@ -112,8 +112,11 @@ int options_apply(const json_t *options, const char *network, const char *endpoi
 		 name ? name : network, endpoint);
 	join_job(r->job, endpoint);
 	join_link(r->link, endpoint);
+	if (log && add(r, err, "--log=%s/%s.jsonl", log, r->name))
+		return -1;
+	if (log)
+		r->log = r->gate[0] + strlen("--log=");
 	if (add(r, err, "--quiet") || (policy && add(r, err, "--policy=%s", policy)) ||
-	    (log && add(r, err, "--log=%s/%s.jsonl", log, r->name)) ||
 	    add_list(r, "--allow=", json_string_value(json_object_get(options, "allow")), SEPARATORS, err) ||
 	    add_list(r, "", json_string_value(json_object_get(options, "options")), " \t\n", err))
 		return -1;

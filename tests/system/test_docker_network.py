@@ -219,14 +219,27 @@ def test_network_that_is_refused(driver):
         assert done.returncode != 0 and says in done.stderr, done
 
 
+WRONG = [("allow=ok.test:notaport", "notaport"), ("allow=http://ok.test", "http://ok.test"), ("policy=/nonexistent.yaml", "/nonexistent.yaml"),
+         ("options=--no-such-option", "no-such-option"), ("options=--max-names 5 --job=other", "--job=other"),
+         ("accept-risk=all", "accept-risk"), ("name=a b", "name: ")]
+
+
+@pytest.mark.parametrize("option, says", WRONG, ids=str)
+def test_options_that_are_refused(driver, option, says):
+    """When the network is made: there is none then, nor a file of it, nor a log."""
+    kept = lambda: sorted(os.listdir(os.path.join(driver.docker.folder, "state")))
+    before = kept()
+    done = driver.network("job42", option)
+    assert done.returncode != 0 and says in done.stderr, done
+    assert kept() == before and os.listdir(driver.logs) == [] and driver.attached() == []
+    made(driver.network("job42", "allow=ok.test"))
+    assert len(kept()) == len(before) + 1 and os.listdir(driver.logs) == [] and driver.attached() == []
+
+
 @pytest.mark.parametrize("network, options, says", [
-    (["allow=ok.test:notaport"], [], "notaport"),
-    (["policy=/nonexistent.yaml"], [], "/nonexistent.yaml"),
-    (["options=--no-such-option"], [], "no-such-option"),
-    (["accept-risk=all"], [], "accept-risk"),
-    (["name=a b"], [], "name: "),
-    (["allow=ok.test"], ["--publish=8000:80"], "ports can't be published"),
-    (["allow=ok.test"], ["--mac-address=02:00:00:00:00:09"], "MAC address"),
+    *(("name=job42,driver-opt=" + option, [], says) for option, says in WRONG),
+    ("job42", ["--publish=8000:80"], "ports can't be published"),
+    ("job42", ["--mac-address=02:00:00:00:00:09"], "MAC address"),
 ], ids=str)
 def test_container_that_is_refused(driver, network, options, says):
     """It does not start, and the reason is there."""

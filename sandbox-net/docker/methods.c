@@ -18,8 +18,10 @@
 #include "sandbox-net/attach/jobs.h"
 #include "sandbox-net/docker/join.h"
 #include "sandbox-net/docker/options.h"
+#include "sandbox-net/docker/resolver.h"
 #include "sandbox-net/docker/store.h"
 #include "sandbox-net/docker/task.h"
+#include "sandbox-net/gate/adopt.h"
 
 #define ENDPOINTS_MAX 1024 /* that are to join */
 #define OPTIONS_GIVEN "com.docker.network.generic"
@@ -208,7 +210,8 @@ static int create_endpoint(const json_t *request, struct method_answer *answer, 
 	e->options = json_deep_copy(json_object_get(network, "options"));
 	if (n_made > ENDPOINTS_MAX || !e->options || check_wishes(request, interface, err) ||
 	    lay_out(e, network, interface, err) ||
-	    options_merge(e->options, json_object_get(request, "Options"), err)) {
+	    options_merge(e->options, json_object_get(request, "Options"), err) ||
+	    resolver_check(json_object_get(request, "Options"), RESOLVER_USUAL, RESOLVER_SYSTEMD, err)) {
 		forget(e);
 		json_decref(network);
 		return err->text[0] ? -1 : err_set(err, "too many endpoints, or no memory");
@@ -278,6 +281,29 @@ static int join_container(void *arg, int fd, struct err *err)
 	return join_run(&j->request, ready, j, err) ? err_wrap(err, "%s", j->request.to) : 0;
 }
 
+static int add_route(json_t *routes, const char *destination, const struct addr *gate)
+{
+	char next_hop[ADDR_STRLEN];
+
+	return json_array_append_new(routes, json_pack("{s:s, s:i, s:s}", "Destination", destination, "RouteType", 0,
+						       "NextHop", addr_format(gate, next_hop)));
+}
+
+/* No "Gateway", and none of docker's in its place: see resolver.c. */
+static json_t *join_reply(const struct join_request *r)
+{
+	const struct gate_layout *l = &r->layout;
+	json_t *routes = json_array();
+
+	if (!routes || add_route(routes, ADOPT_LOW4, &l->gate4) || add_route(routes, ADOPT_HIGH4, &l->gate4) ||
+	    (r->ipv6 && (add_route(routes, ADOPT_LOW6, &l->gate6) || add_route(routes, ADOPT_HIGH6, &l->gate6)))) {
+		json_decref(routes);
+		return NULL;
+	}
+	return json_pack("{s:{s:s, s:s}, s:o, s:b}", "InterfaceName", "SrcName", r->link, "DstPrefix", "eth",
+			 "StaticRoutes", routes, "DisableGatewayService", 1);
+}
+
 static int join(const json_t *request, struct method_answer *answer, struct err *err)
 {
 	static struct joining j;
@@ -285,7 +311,7 @@ static int join(const json_t *request, struct method_answer *answer, struct err 
 		   *id = network ? id_in(request, "EndpointID", err) : NULL;
 	const char *key = text_in(request, "SandboxKey");
 	struct endpoint_made *e = id ? find(id) : NULL;
-	char gateway4[ADDR_STRLEN], gateway6[ADDR_STRLEN];
+	int ret;
 
 	if (!id)
 		return -1;
@@ -297,14 +323,17 @@ static int join(const json_t *request, struct method_answer *answer, struct err 
 	if (key[0] != '/' || snprintf(j.request.sandbox_key, sizeof(j.request.sandbox_key), "%s", key) >=
 				     (int)sizeof(j.request.sandbox_key))
 		return err_set(err, "SandboxKey: the path of a network namespace");
-	if (options_apply(e->options, network, id, &j.request, err))
-		return -1;
-	answer->reply = json_pack("{s:{s:s, s:s}, s:s, s:s, s:b}", "InterfaceName", "SrcName", j.request.link,
-				  "DstPrefix", "eth", "Gateway", addr_format(&e->layout.gate4, gateway4), "GatewayIPv6",
-				  e->ipv6 ? addr_format(&e->layout.gate6, gateway6) : "", "DisableGatewayService", 1);
-	answer->wait = task_start(join_container, &j, err);
+	ret = options_apply(e->options, network, id, &j.request, err);
+	if (ret == 0) {
+		answer->reply = join_reply(&j.request);
+		ret = answer->reply ? 0 : err_set(err, "out of memory");
+	}
+	if (ret == 0) {
+		answer->wait = task_start(join_container, &j, err);
+		ret = answer->wait < 0 ? -1 : 0;
+	}
 	join_free_options(&j.request);
-	return answer->wait < 0 ? -1 : 0;
+	return ret;
 }
 
 /* The link is still the container's. If it has not come there, it never will; DeleteEndpoint follows. */

@@ -94,8 +94,8 @@ struct found {
 	const struct stack_end *own;
 	char name[GATE_LINK_NAME_MAX];
 	int index; /* 0: not there */
-	bool ipv6; /* its maker makes two default routes */
-	bool routed4, routed6;
+	bool ipv6; /* its maker makes routes for it, too */
+	unsigned halves4, halves6;
 	bool crowded; /* another link is up */
 };
 
@@ -133,9 +133,9 @@ static int route_cb(const struct nlmsghdr *nlh, void *arg)
 	struct found *f = arg;
 
 	(void)mnl_attr_parse(nlh, sizeof(*rt), take_attr, tb);
-	if (rt->rtm_table == RT_TABLE_MAIN && rt->rtm_dst_len == 0 && tb[RTA_OIF] &&
+	if (rt->rtm_table == RT_TABLE_MAIN && rt->rtm_dst_len == 1 && tb[RTA_OIF] &&
 	    mnl_attr_get_u32(tb[RTA_OIF]) == (uint32_t)f->index)
-		*(rt->rtm_family == AF_INET ? &f->routed4 : &f->routed6) = true;
+		++*(rt->rtm_family == AF_INET ? &f->halves4 : &f->halves6);
 	return MNL_CB_OK;
 }
 
@@ -147,21 +147,21 @@ static int dump(struct netlink *nl, uint16_t type, uint8_t family, size_t header
 	return netlink_talk(nl, &req, cb, arg);
 }
 
-/* Whether its maker is done: default routes are the last thing that he makes. */
+/* Whether its maker is done: routes are the last thing that he makes. */
 static int is_ready(struct netlink *nl, void *arg)
 {
 	struct found *f = arg;
 	int r;
 
 	f->index = 0;
-	f->routed4 = f->crowded = false;
-	f->routed6 = !f->ipv6;
+	f->crowded = false;
+	f->halves4 = f->halves6 = 0;
 	r = dump(nl, RTM_GETLINK, AF_UNSPEC, sizeof(struct ifinfomsg), link_cb, f);
 	if (r == 0 && f->index)
 		r = dump(nl, RTM_GETROUTE, AF_INET, sizeof(struct rtmsg), route_cb, f);
-	if (r == 0 && f->index && !f->routed6)
+	if (r == 0 && f->index && f->ipv6)
 		r = dump(nl, RTM_GETROUTE, AF_INET6, sizeof(struct rtmsg), route_cb, f);
-	return r ? r : f->crowded ? -EEXIST : f->routed4 && f->routed6;
+	return r ? r : f->crowded ? -EEXIST : f->halves4 == 2 && (!f->ipv6 || f->halves6 == 2);
 }
 
 static int wait_ready(struct netlink *nl, struct found *f, struct err *err)
@@ -170,7 +170,7 @@ static int wait_ready(struct netlink *nl, struct found *f, struct err *err)
 
 	if (r == -EEXIST)
 		return err_set(err, "the sandbox's only way out must be the gate, but it has another network");
-	return stack_check(r, "wait for the link's default route", err);
+	return stack_check(r, "wait for the link's routes", err);
 }
 
 static bool set_ipv6(int proc, const char *link, const char *value)
@@ -203,6 +203,7 @@ static int complete_link(struct netlink *nl, const struct found *f, const struct
 	const struct addr network4 = layout_network(&l->sandbox4, l->plen4);
 	const struct addr network6 = layout_network(&l->sandbox6, l->plen6);
 	const struct stack_end *gate = &ends->gate, *own = &ends->sandbox;
+	const struct addr low = addr_v4(0), high = addr_v4(0x80000000);
 	const int eth = f->index;
 
 	/* Without one, the finder knows less. What was there went when the link was moved. */
@@ -214,9 +215,13 @@ static int complete_link(struct netlink *nl, const struct found *f, const struct
 	    stack_check(netlink_set_default(nl, eth, &gate->v4, GATE_CONGESTION), "IPv4 default route", err) ||
 	    stack_check(netlink_set_default(nl, eth, &gate->v6, GATE_CONGESTION), "IPv6 default route", err))
 		return -1;
+	/* Those of IPv6 went with all else of it. */
+	if (stack_check(netlink_del_route(nl, eth, &low, 1), "IPv4 route", err) ||
+	    stack_check(netlink_del_route(nl, eth, &high, 1), "IPv4 route", err))
+		return -1;
 	/* Other containers of the network are not neighbours: an attempt to reach one is for the gate to refuse. */
-	if (stack_check(netlink_del_connected(nl, eth, &network4, l->plen4), "IPv4 network", err) ||
-	    stack_check(netlink_del_connected(nl, eth, &network6, l->plen6), "IPv6 network", err))
+	if (stack_check(netlink_del_route(nl, eth, &network4, l->plen4), "IPv4 network", err) ||
+	    stack_check(netlink_del_route(nl, eth, &network6, l->plen6), "IPv6 network", err))
 		return -1;
 	return 0;
 }

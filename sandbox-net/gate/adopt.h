@@ -12,7 +12,16 @@ struct err;
 struct gate_plan;
 
 #define ADOPT_MOVE_MS  60000 /* for its maker to move the link, */
-#define ADOPT_READY_MS 20000 /* and to make the default route */
+#define ADOPT_READY_MS 20000 /* and to make the routes */
+
+/*
+ * The routes that its maker is asked for, by way of the gate, as the last that he makes: everything in two halves. With a default
+ * route, docker would take the container for one with a way out of docker's own (docker/resolver.c).
+ */
+#define ADOPT_LOW4  "0.0.0.0/1"
+#define ADOPT_HIGH4 "128.0.0.0/1"
+#define ADOPT_LOW6  "::/1"
+#define ADOPT_HIGH6 "8000::/1"
 
 /* Makes the namespace that stands in for S. It lives as long as the descriptor that is returned, or -1. */
 int adopt_make_stand_in(struct err *err);
@@ -27,9 +36,8 @@ int adopt_wait_moved(const char *name, struct err *err);
 int adopt_silence_resolver(int s_netns, const struct gate_plan *plan, struct err *err);
 
 /*
- * In S: when the maker has made the default
- * route, and with `ipv6` that of IPv6 as well, completes what he does not: neighbours, IPv6, every address of the network by way of the gate. plan->link gets the name that the
- * link has there. Returns 0 or -1; gate_check() then says whether it is S's only way out.
+ * In S: when the maker has made the two routes, and with `ipv6` those of IPv6 as well, completes what he does not: neighbours,
+ * IPv6, a default route in their place, every address of the network by way of the gate. plan->link gets the name that the link has there. Returns 0 or -1; gate_check() then says whether it is S's only way out.
  */
 int adopt_complete(int s_netns, struct gate_plan *plan, bool ipv6, struct err *err);
 

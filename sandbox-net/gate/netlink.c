@@ -425,7 +425,7 @@ int netlink_set_default(struct netlink *nl, int index, const struct addr *gatewa
 	return put_default(nl, NLM_F_REPLACE, index, gateway, congestion);
 }
 
-int netlink_del_connected(struct netlink *nl, int index, const struct addr *network, unsigned plen)
+int netlink_del_route(struct netlink *nl, int index, const struct addr *network, unsigned plen)
 {
 	struct netlink_request req;
 	struct rtmsg *rt = netlink_begin(&req, RTM_DELROUTE, 0, sizeof(*rt));

@@ -108,8 +108,8 @@ int netlink_add_default(struct netlink *nl, int index, const struct addr *gatewa
 /* The same in place of the default route that is there, if any. */
 int netlink_set_default(struct netlink *nl, int index, const struct addr *gateway, const char *congestion);
 
-/* Takes the route away that an address of this network brought to table main; where there is none, that is no error. */
-int netlink_del_connected(struct netlink *nl, int index, const struct addr *network, unsigned plen);
+/* Takes the link's route to this network out of table main; where there is none, that is no error. */
+int netlink_del_route(struct netlink *nl, int index, const struct addr *network, unsigned plen);
 
 /*
  * Looks, with `check`, until that returns 1 instead of 0, again at each event of rtnetlink group `group`. Its errors (-errno) are

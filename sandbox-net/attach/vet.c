@@ -50,7 +50,6 @@ struct vet {
 	const struct target *target;
 	const struct gate_tap *tap;
 	const struct vet_known *known; /* of the target's process; or NULL */
-	bool connected;		       /* S has its gate already */
 	uint32_t risks;
 	struct vet_found *found;       /* shared with the caller */
 	uint64_t own_net;	       /* where we are: an inode */
@@ -381,38 +380,23 @@ static int vet(void *arg, int *fds, struct err *err)
 		return err_set(err, "it belongs to a user namespace above ours");
 	v->same_owner = same_file(&st, &v->gate_owner);
 	find_over(v, owner);
-	if ((!v->connected && gate_check_empty(v->target->netns, v->tap, err)) || look_at_all(v, err))
+	if (gate_check_empty(v->target->netns, v->tap, err) || look_at_all(v, err))
 		return -1;
-	if (!v->connected)
-		look_at_engine(v);
+	look_at_engine(v);
 	return judge(v, err);
-}
-
-static int vet_shared(struct vet *v, struct vet_found *found, struct err *err)
-{
-	int r;
-
-	v->found = mmap(NULL, sizeof(*v->found), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (v->found == MAP_FAILED)
-		return err_set_errno(err, errno, "mmap");
-	r = netns_run_apart(vet, v, NULL, 0, err);
-	*found = *v->found;
-	munmap(v->found, sizeof(*v->found));
-	return r;
 }
 
 int vet_sandbox(const struct target *t, const struct gate_tap *tap, uint32_t risks, const struct vet_known *known,
 		struct vet_found *found, struct err *err)
 {
 	struct vet v = { .target = t, .tap = tap, .known = known, .risks = risks };
+	int r;
 
-	return vet_shared(&v, found, err);
-}
-
-int vet_processes(const struct target *t, uint32_t risks, struct err *err)
-{
-	struct vet v = { .target = t, .connected = true, .risks = risks };
-	struct vet_found found;
-
-	return vet_shared(&v, &found, err);
+	v.found = mmap(NULL, sizeof(*v.found), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (v.found == MAP_FAILED)
+		return err_set_errno(err, errno, "mmap");
+	r = netns_run_apart(vet, &v, NULL, 0, err);
+	*found = *v.found;
+	munmap(v.found, sizeof(*v.found));
+	return r;
 }

@@ -39,7 +39,4 @@ uint32_t vet_notes(enum vet_filter filter);
 int vet_sandbox(const struct target *t, const struct gate_tap *tap, uint32_t risks, const struct vet_known *known,
 		struct vet_found *found, struct err *err);
 
-/* The same for an S that has its gate: the processes in it. Returns 0 or -1. */
-int vet_processes(const struct target *t, uint32_t risks, struct err *err);
-
 #endif

@@ -39,7 +39,7 @@ void join_link(char link[static GATE_LINK_NAME_MAX], const char *endpoint);
 /*
  * Builds the gate, and calls `ready` when it is in force and docker can move the link. Then waits for that, completes what docker
  * leaves undone, and looks whether the container has no other way out. Returns 0 when all that is done; -1 from the first
- * error on: then the gate is gone. For a process of its own.
+ * error on: then the gate is gone, and so is the container, unless it ran before. For a process of its own.
  */
 int join_run(const struct join_request *r, void (*ready)(void *arg), void *arg, struct err *err);
 

@@ -242,10 +242,23 @@ static int complete(void *arg, int *fds, struct err *err)
 	(void)fds;
 	if (stack_ends(&ends, &c->plan, err) || netns_enter(c->s_netns, err) ||
 	    stack_check(netlink_open(&nl, NETLINK_ROUTE), "netlink socket", err) || wait_ready(&nl, &f, err) ||
-	    (c->plan.alone && alone_load(err)) || complete_link(&nl, &f, &ends, &c->plan.layout, err))
+	    complete_link(&nl, &f, &ends, &c->plan.layout, err))
 		return -1;
 	memcpy(c->plan.link, f.name, sizeof(c->plan.link));
 	return 0;
+}
+
+static int close_others(void *arg, int *fds, struct err *err)
+{
+	const int *s_netns = arg;
+
+	(void)fds;
+	return netns_enter(*s_netns, err) || alone_load(err) ? -1 : 0;
+}
+
+int adopt_close_others(int s_netns, struct err *err)
+{
+	return netns_run(close_others, &s_netns, NULL, 0, err);
 }
 
 static int silence(void *arg, int *fds, struct err *err)

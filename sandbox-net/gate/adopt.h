@@ -32,7 +32,10 @@ int adopt_hand_over(int stand_in, const struct gate_plan *plan, const char *name
 /* Waits until the link of this name is not here any more. Returns 0 or -1. */
 int adopt_wait_moved(const char *name, struct err *err);
 
-/* In S (`s_netns`): what is asked of the engine's own resolver is the gate's from now on (RULES_RESOLVER). Returns 0 or -1. */
+/* In S (`s_netns`), where the link need not be yet: nothing but the link will ever carry anything (alone.h). Returns 0 or -1. */
+int adopt_close_others(int s_netns, struct err *err);
+
+/* In S: what is asked of the engine's own resolver is the gate's from now on (RULES_RESOLVER). Returns 0 or -1. */
 int adopt_silence_resolver(int s_netns, const struct gate_plan *plan, struct err *err);
 
 /*

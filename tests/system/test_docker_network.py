@@ -11,7 +11,8 @@ import subprocess
 import pytest
 
 from lab import read_log, v4, wait_for
-from lab.runtimes import CA, Docker
+from lab.attached import vsock_works
+from lab.runtimes import CA, Docker, compose
 
 SUBNET = "172.30.5"
 SOCKET = "run/docker/plugins/netgate.sock"
@@ -20,9 +21,9 @@ SOCKET = "run/docker/plugins/netgate.sock"
 class Driver:
     """dockerd with the driver beside it, and a network or more. Logs of gates are in `logs`."""
 
-    def __init__(self, lab, images, name):
+    def __init__(self, lab, images, name, **more):
         self.lab, self.images = lab, images
-        self.docker = Docker(lab, images, name=name)
+        self.docker = Docker(lab, images, name=name, **more)
         self.site = self.docker.site
         self.logs = os.path.join(self.docker.folder, "logs")
         os.mkdir(self.logs)
@@ -133,7 +134,10 @@ def test_allowed_and_denied(lab, driver):
     assert capture.packets
     (start,), (end,) = driver.records("job42", "start"), driver.records("job42", "end")
     assert start["attached"] == f"docker network job42 endpoint {start['sandbox'].rpartition('-')[2]}" and "netns" not in start
-    assert (end["ended"], end["allowed"], end["denied"] >= 2, end["lost"]) == ("detached", 2, True, 0), end
+    # The gate is there before the container's profile is.
+    assert any("AF_VSOCK works" in note and "it is not known here" in note for note in start.get("notes", [])) == vsock_works(), start
+    assert end["ended"] in ("detached", "link_deleted"), end  # docker takes the link out before it deletes the endpoint
+    assert (end["allowed"], end["denied"] >= 2, end["lost"]) == (2, True, 0), end
     assert {record["reason"] for record in driver.records("job42", "decision") if record["verdict"] == "deny"} \
         == {"not_allowed", "no_name", "port_not_allowed"}
 
@@ -266,9 +270,8 @@ def test_network_of_the_gates_own_range(driver):
 def test_container_with_net_admin(driver):
     """Seen as soon as its program has begun; what it could change is taken away."""
     made(driver.network("job42", "allow=ok.test"))
-    with driver.docker.start(["sleep", "1000"], network="job42", options=["--cap-add=NET_ADMIN"]) as box:
-        assert left_with_lo(box)
-        assert "CAP_NET_ADMIN" in driver.said()
+    assert driver.run(["sleep", "1000"], "job42", ["--cap-add=NET_ADMIN"]).returncode == 137
+    wait_for(lambda: "CAP_NET_ADMIN" in driver.said(), "the reason")
     wait_for(lambda: driver.records("job42", "end"), "the end record")
     assert driver.records("job42", "end")[0]["ended"] == "attach_failed"
     made(driver.network("risky", "allow=ok.test", "accept-risk=net-admin", words=["--subnet=172.30.6.0/24"]))
@@ -278,11 +281,122 @@ def test_container_with_net_admin(driver):
     assert driver.records("risky", "start")[0]["accepted"] == ["net-admin"]
 
 
-def test_container_with_another_network(driver):
-    """A gate is no gate beside another way out."""
+# What a container with CAP_NET_ADMIN may try first, and then the proof that nobody asks for it any more.
+HIDING = """
+import ctypes, os, socket, struct, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+
+def flush():
+    "Deletes every table of rules."
+    sock = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 12)
+    message = lambda kind, flags, family, seq, extra: struct.pack("=IHHIIBBH", 20, kind, flags, seq, 0, family, 0, socket.htons(extra))
+    for family in (1, 2, 3):  # inet, ip, arp
+        sock.send(message(16, 1, 0, 1, 10) + message(10 << 8 | 2, 5, family, 2, 0) + message(17, 1, 0, 3, 10))
+        assert struct.unpack("=i", sock.recv(4096)[16:20])[0] == 0
+
+def drop():
+    "Gives up every capability, for good."
+    for number in range(64):
+        libc.prctl(24, number, 0, 0, 0)
+    assert libc.capset(struct.pack("=Ii", 0x20080522, 0), bytes(24)) == 0
+
+def ask(name):
+    query = struct.pack(">6H", 7, 0x100, 1, 0, 0, 0) + b"".join(bytes([len(p)]) + p.encode() for p in name.split(".")) + b"\\0\\0\\1\\0\\1"
+    sock = socket.socket(type=socket.SOCK_DGRAM)
+    sock.settimeout(3)
+    try:
+        sock.sendto(query, ("127.0.0.11", 53))
+        sock.recv(4096)
+    except OSError:
+        pass
+
+for step in sys.argv[1:]:
+    globals()[step]()
+end = time.monotonic() + 30
+while "eth0" in open("/proc/self/net/dev").read() and time.monotonic() < end:
+    time.sleep(.01)
+if "flush" not in sys.argv:
+    try:
+        flush()
+    except (AssertionError, PermissionError):
+        pass
+ask("leak.bad.test")
+print("the gate is there" if "eth0" in open("/proc/self/net/dev").read() else "lo only")
+"""
+
+# Leaves the network namespace as the first thing, for as long as somebody may look.
+HIDDEN = """exec 3</proc/self/ns/net; exec /busybox unshare -n /busybox sh -c 'sleep 2; exec /busybox nsenter -n/proc/self/fd/3 "$0" "$@"' "$0" "$@" """
+
+
+def bound(source, target):
+    return f"--mount=type=bind,readonly,source={source},target={target}"
+
+
+@pytest.mark.parametrize("steps", [["hidden"], ["flush", "drop"], ["flush"], []], ids="-".join)
+def test_net_admin_that_hides(lab, loopback, steps):
+    """Who could change the rules is killed, whatever his processes look like when they have begun; and what he asks docker's name server goes nowhere."""
+    argv, options = ["python3", "-ISc", HIDING], ["--dns=192.0.2.1", "--cap-add=NET_ADMIN"]
+    if steps == ["hidden"]:
+        argv, steps = ["/busybox", "sh", "-c", HIDDEN, *argv], []
+        options += ["--cap-add=SYS_ADMIN", bound(os.path.join(loopback.images.busybox().rootfs, "bin/busybox"), "/busybox")]
+    with gated(loopback):
+        done = loopback.run([*argv, *steps], "gated", options, debian=True)
+        assert (done.returncode, done.stdout) == (137, ""), done
+        wait_for(lambda: loopback.records("gated", "end"), "the end record")
+        assert loopback.records("gated", "end")[0]["ended"] == "attach_failed" and loopback.records("gated", "decision") == []
+    assert lab.dns.queries == []
+
+
+@pytest.mark.parametrize("name", ["runc:[2:INIT]", "runc:[1:CHILD]"])
+def test_net_admin_by_the_runtimes_name(driver, name):
     made(driver.network("job42", "allow=ok.test"))
+    python = os.path.join(driver.images.debian().rootfs, "usr/bin/python3")
+    done = driver.run([f"/{name}", "-c", HIDING], "job42", ["--cap-add=NET_ADMIN", bound(python, f"/{name}")], debian=True)
+    assert (done.returncode, done.stdout) == (137, ""), done
+    wait_for(lambda: "CAP_NET_ADMIN" in driver.said(), "the reason")
+
+
+def test_net_admin_in_a_user_namespace(lab, images):
+    """It has no say over the gate, but over its own rules."""
+    driver = Driver(lab, images, "docker-userns", config={"userns-remap": "remap"})
+    for name, line in (("passwd", "remap:x:99000:99000::/:/bin/false"), ("group", "remap:x:99000:"), ("subuid", "remap:300000:65536"),
+                       ("subgid", "remap:300000:65536")):
+        copy = os.path.join(driver.docker.folder, name)
+        with open(f"/etc/{name}") as original, open(copy, "w") as out:
+            out.write(original.read() + line + "\n")
+        driver.site.run(["mount", "--bind", copy, f"/etc/{name}"], check=True)
+    os.chmod(lab.folder, 0o755)
+    with contextlib.closing(driver), driver.docker:
+        driver.start()
+        made(driver.network("job42", "allow=ok.test"))
+        assert driver.run(["wget", "-q", "-O", "-", "http://ok.test/hello"], "job42").stdout == "hello from ok.test\n"
+        done = driver.run(["python3", "-c", HIDING], "job42", ["--cap-add=NET_ADMIN"], debian=True)
+        assert (done.returncode, done.stdout) == (137, ""), done
+        wait_for(lambda: "CAP_NET_ADMIN" in driver.said(), "the reason")
+        made(driver.docker.client("network", "rm", "job42"))
+
+
+TRYING = ["sh", "-c", f"while :; do wget -q -O /dev/null http://{v4('web')}/hello; sleep .1; done"]
+
+
+def made_of_two(driver, network, *options):
+    """A container of a gated network and another one (None: no other), which tries all the time to get out by it; not started yet."""
     client = driver.docker.client
-    ident = made(client("create", "--network=job42", driver.docker.add(driver.images.busybox()), "sleep", "1000")).stdout.strip()
+    ident = made(client("create", "--network=gated", *options, driver.docker.add(driver.images.busybox()), *TRYING)).stdout.strip()
+    if network:
+        made(client("network", "connect", network, ident))
+    return ident
+
+
+def running(driver, ident):
+    return made(driver.docker.client("inspect", "--format={{.State.Running}}", ident)).stdout == "true\n"
+
+
+@contextlib.contextmanager
+def another_network(driver, name):
+    client = driver.docker.client
+    if name != "bridge":
+        made(client("network", "create", name))
     try:
         made(client("network", "connect", "bridge", ident))
         made(client("start", ident))
@@ -290,7 +404,72 @@ def test_container_with_another_network(driver):
         assert driver.records("job42", "end")[0]["ended"] == "attach_failed"
         assert "has another network" in driver.said()
     finally:
-        client("rm", "--force", ident)
+        if name != "bridge":
+            made(client("network", "rm", name))
+
+
+@pytest.mark.parametrize("name", ["bridge", "a-web", "z-web"])
+@pytest.mark.parametrize("options", [[], ["--cap-add=NET_ADMIN"]], ids=str)
+def test_container_with_another_network(lab, driver, name, options):
+    """A gate is no gate beside another way out, whichever docker makes first: it does not start, until it has one network."""
+    made(driver.network("gated", "allow=ok.test"))
+    client = driver.docker.client
+    with another_network(driver, name):
+        with driver.docker.start(TRYING, network=name):
+            wait_for(lambda: lab.web.requests, "the way by the other network alone")
+        lab.web.requests.clear()
+        ident = made_of_two(driver, name, *options)
+        try:
+            assert client("start", ident).returncode != 0
+            assert not running(driver, ident) and lab.web.requests == []
+            wait_for(lambda: driver.records("gated", "end"), "the end of the gate")
+            assert driver.records("gated", "end")[0]["ended"] == "attach_failed"
+            if not options:
+                made(client("network", "disconnect", name, ident))
+                made(client("start", ident))
+                wait_for(lambda: driver.records("gated", "decision"), "a request at the gate")
+                assert running(driver, ident) and lab.web.requests == []
+        finally:
+            client("rm", "--force", ident)
+
+
+def test_accepted_risk_with_another_network(lab, driver):
+    made(driver.network("gated", "allow=ok.test", "accept-risk=net-admin"))
+    ident = made_of_two(driver, "bridge", "--cap-add=NET_ADMIN")
+    try:
+        assert driver.docker.client("start", ident).returncode != 0
+        assert not running(driver, ident) and lab.web.requests == []
+    finally:
+        driver.docker.client("rm", "--force", ident)
+
+
+@pytest.mark.parametrize("name", ["bridge", "a-web"])
+def test_started_anew_with_a_network_that_was_connected(lab, driver, name):
+    """Docker keeps the network that it could not connect, for the next start."""
+    client = driver.docker.client
+    made(driver.network("gated", "allow=ok.test"))
+    with another_network(driver, name), driver.docker.start(TRYING, network="gated", options=["--restart=always"]) as box:
+        wait_for(driver.attached, "the gate")
+        assert client("network", "connect", name, box.id).returncode != 0
+        wait_for(lambda: driver.records("gated", "end"), "the end of the gate")
+        assert client("restart", "--time=0", box.id).returncode != 0
+        assert not running(driver, box.id) and lab.web.requests == []
+        made(client("network", "disconnect", "--force", name, box.id))
+        made(client("start", box.id))
+        wait_for(driver.attached, "the gate")
+    assert lab.web.requests == []
+
+
+def test_container_that_runs_already(lab, driver):
+    """It has had another network, and keeps it."""
+    client = driver.docker.client
+    made(driver.network("gated", "allow=ok.test"))
+    with driver.docker.start(TRYING, network="bridge") as box:
+        done = client("network", "connect", "gated", box.id)
+        assert done.returncode != 0 and "connect it before it is started" in done.stderr, done
+        assert driver.attached() == [] and driver.links() == []
+        lab.web.requests.clear()
+        wait_for(lambda: lab.web.requests, "its own network")
 
 
 def test_network_that_is_connected_later(driver):
@@ -481,34 +660,233 @@ packet.send(bytes(12) + b"\\x08\\0" + head + udp)
 print("done")
 """
 
+# The way round every rule before address translation: a packet with the resolver's own address makes an entry in connection tracking, and
+# a frame that looks like its answer is translated back to that address. What comes out on eth0 is the resolver's.
+FORGED = """
+import re, socket, struct, sys, time
+gate, own, name = sys.argv[1:]
 
-@pytest.fixture(scope="module")
-def loopback(whole_lab, images):
-    """dockerd on a host whose own name server is on its loopback interface: there, docker's server asks from the host itself."""
-    driver = Driver(whole_lab, images, "docker-dns")
-    resolv = os.path.join(driver.docker.folder, "resolv.conf")
-    with open(resolv, "w") as out:
-        out.write("nameserver 127.0.0.1\n")
-    whole_lab.dns.listen(driver.site.host.net, "127.0.0.1")
-    driver.site.run(["mount", "--bind", resolv, "/etc/resolv.conf"], check=True)
+def port_of(kind):
+    return [int(m[1], 16) for m in (re.match(r" *\\d+: 0B00007F:([0-9A-F]{4})", line) for line in open(f"/proc/net/{kind}")) if m][0]
+
+def checksum(data):
+    data += b"\\0" * (len(data) % 2)
+    total = sum(struct.unpack(f">{len(data) // 2}H", data))
+    total = (total >> 16) + (total & 0xffff)
+    return ~(total + (total >> 16)) & 0xffff
+
+def ip(source, to, payload, protocol):
+    a, b = socket.inet_aton(source), socket.inet_aton(to)
+    if protocol == 6:
+        payload = payload[:16] + struct.pack(">H", checksum(a + b + struct.pack(">HH", 6, len(payload)) + payload)) + payload[18:]
+    head = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(payload), 1, 0, 64, protocol, 0, a, b)
+    return head[:10] + struct.pack(">H", checksum(head)) + head[12:] + payload
+
+def udp(source, to, data):
+    return struct.pack(">4H", source, to, 8 + len(data), 0) + data
+
+def tcp(source, to, seq, ack, flags, data=b""):
+    return struct.pack(">HHIIBBHHH", source, to, seq, ack, 0x50, flags, 60000, 0, 0) + data
+
+query = struct.pack(">6H", 7, 0x100, 1, 0, 0, 0) + b"".join(bytes([len(p)]) + p.encode() for p in name.split(".")) + b"\\0\\0\\1\\0\\1"
+raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+sniffer = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))  # those that are sent, too
+frames = {}
+for link in ("lo", "eth0"):
+    frames[link] = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+    frames[link].bind((link, 0x800))
+
+def inject(packet, link="lo"):
+    frames[link].send(bytes(12) + b"\\x08\\0" + packet)
+
+def answered(protocol, ports, matches):
+    "Whether a packet of the resolver's comes by, within a second."
+    end = time.monotonic() + 1
+    while (left := end - time.monotonic()) > 0:
+        sniffer.settimeout(left)
+        try:
+            packet = sniffer.recv(4096)[14:].ljust(64, b"\\0")
+        except TimeoutError:
+            break
+        if packet[9] == protocol and struct.unpack_from(">HH", packet, 20) == ports and matches(packet):
+            return True
+    return False
+
+def to_query(packet):
+    return packet[28:30] == query[:2] and packet[30] & 0x80
+
+for link in ("lo", "eth0"):
+    for there in (53, 9999):
+        port = port_of("udp")
+        raw.sendto(ip("127.0.0.11", gate, udp(port, there, b"x" * 12), 17), (gate, 0))
+        inject(ip(gate, own, udp(there, port, query), 17), link)
+        print("udp", link, there, answered(17, (port, there), to_query))
+    port = port_of("tcp")
+    raw.sendto(ip("127.0.0.11", gate, tcp(port, 0, 1, 0, 2), 6), (gate, 0))
+    inject(ip(gate, own, tcp(0, port, 100, 0, 2), 6), link)
+    print("tcp", link, answered(6, (port, 0), lambda packet: packet[33] == 0x12))
+for to in (own, "127.0.0.11"):
+    try:
+        raw.sendto(ip(gate, to, udp(9999, port_of("udp"), query), 17), (to, 0))
+    except PermissionError:
+        pass
+    print("raw", to, answered(17, (port_of("udp"), 9999), to_query))
+"""
+
+
+# A runtime that signals those who make gates: once docker has its answer and before there is a container, or when docker has moved the link there.
+SIGNALLING = """#!/bin/sh
+send() {{ pkill -{signal} -P "$(pgrep -d, -P "$(cat {pid})")"; }}
+moved() {{ while ip -o link | grep -q ': ng'; do :; done; }}
+for word; do
+    [ "$word" != create ] || {when}
+done
+exec runc "$@"
+"""
+SIGNALS = {"stopped": ("STOP", "send"), "killed": ("KILL", "send"), "killed-later": ("KILL", "{ moved; send; } >/dev/null 2>&1 &")}
+
+
+@contextlib.contextmanager
+def host_with(lab, images, name, server, systemd=None, **more):
+    """dockerd and the driver on a host with this name server in /etc/resolv.conf, and what systemd-resolved writes beside it."""
+    driver = Driver(lab, images, name, **more)
+    path = os.path.join(driver.docker.folder, "resolv.conf")
+    with open(path, "w") as out:
+        out.write(f"nameserver {server}\n")
+    driver.site.run(["mount", "--bind", path, "/etc/resolv.conf"], check=True)
+    if systemd:
+        driver.site.run(["sh", "-c", f"mkdir -p /run/systemd/resolve && echo '{systemd}' >/run/systemd/resolve/resolv.conf"], check=True)
+    lab.dns.listen(driver.site.host.net, server)
     with contextlib.closing(driver), driver.docker:
         driver.start()
         yield driver
 
 
-@pytest.mark.parametrize("options", [[], [f"--dns={SUBNET}.1"], ["--dns-search=bad.test"]], ids=str)
+@pytest.fixture(scope="module")
+def loopback(whole_lab, images):
+    """dockerd on a host whose own name server is on its loopback interface: there, docker's server asks from the host itself."""
+    folder, runtimes = whole_lab.workspace(), {}
+    pid = os.path.join(folder, "pid")
+    for name, (number, when) in SIGNALS.items():
+        script = os.path.join(folder, name)
+        with open(script, "w") as out:
+            out.write(SIGNALLING.format(signal=number, when=when, pid=pid))
+        os.chmod(script, 0o755)
+        runtimes[name] = {"path": script}
+    with host_with(whole_lab, images, "docker-dns", "127.0.0.1", runtimes=runtimes) as driver:
+        with open(pid, "w") as out:
+            out.write(str(driver.process.pid))
+        yield driver
+
+
+def go_on(driver):
+    """What was stopped."""
+    driver.site.run(["sh", "-c", f"pkill -CONT -P $(pgrep -d, -P {driver.process.pid})"])
+
+
+@contextlib.contextmanager
+def gated(driver):
+    made(driver.network("gated", "allow=ok.test"))
+    try:
+        yield
+    finally:
+        made(driver.docker.client("network", "rm", "gated"))
+        wait_for(lambda: driver.attached() == [], "the end of all gates")
+        assert driver.links() == [] and driver.docker.containers() == []
+        for path in glob.glob(os.path.join(driver.logs, "*")):
+            os.unlink(path)
+
+
+def refused(driver, *options):
+    done = driver.run(["echo", "it runs"], "gated", options)
+    assert done.returncode != 0 and "it runs" not in done.stdout, done
+    assert driver.attached() == [] and driver.links() == [] and driver.records("gated") == []
+    return done.stderr
+
+
+@pytest.mark.parametrize("options", [[], ["--dns-search=bad.test"]], ids=str)
+def test_name_server_on_the_hosts_loopback(loopback, options):
+    """Docker's would ask it, from the host. What to do is said."""
+    with gated(loopback):
+        said = refused(loopback, *options)
+        assert "127.0.0.1 (/etc/resolv.conf)" in said and "--dns" in said and "daemon.json" in said
+
+
+def test_name_server_for_all_containers(lab, images):
+    """Of dockerd's own configuration."""
+    with host_with(lab, images, "docker-all", "127.0.0.1", config={"dns": ["192.0.2.1"]}) as driver, gated(driver):
+        assert driver.run(["wget", "-q", "-O", "-", "http://ok.test/hello"], "gated").stdout == "hello from ok.test\n"
+
+
+@pytest.mark.parametrize("systemd, says", [(f"nameserver {v4('dns')}", None), ("nameserver 127.0.0.1", "127.0.0.1 (/run/systemd/resolve/resolv.conf)"),
+                                           (None, "127.0.0.53 (/etc/resolv.conf)")], ids=["real", "loopback", "missing"])
+def test_systemd_resolved(lab, images, systemd, says):
+    """Docker takes its other file, where the host's real servers are."""
+    with host_with(lab, images, "docker-sd", "127.0.0.53", systemd) as driver, gated(driver):
+        if says:
+            assert says in refused(driver)
+        else:
+            assert driver.run(["wget", "-q", "-O", "-", "http://ok.test/hello"], "gated").stdout == "hello from ok.test\n"
+
+
+@pytest.mark.parametrize("options", [[f"--dns={SUBNET}.1"], ["--dns=192.0.2.1", "--dns-search=bad.test"]], ids=str)
 def test_dockers_name_server_is_out_of_the_way(lab, loopback, options):
     """Whichever way it is asked, no query leaves; names that are allowed resolve."""
-    client = loopback.docker.client
-    made(loopback.network("gated", "allow=ok.test"))
-    try:
+    with gated(loopback):
         done = loopback.run(["sh", "-c", 'curl -sS https://ok.test/hello; python3 -c "$0" leak.bad.test'] + [QUERY], "gated", options, debian=True)
         assert done.stdout.splitlines() == ["hello from ok.test", "['tcp', 'udp']", "usual 3", "its port PermissionError",
                                             "its TCP port ConnectionRefusedError", "done"], done
         assert {query.name for query in lab.dns.queries} == {"ok.test"}
         assert any(record.get("host", record.get("raw_name")) == "leak.bad.test" for record in loopback.records("gated", "decision"))
-    finally:
-        made(client("network", "rm", "gated"))
+
+
+def test_forged_answers(loopback):
+    """A query that comes to docker's server as the answer to a packet of its own."""
+    with gated(loopback):
+        done = loopback.run(["python3", "-c", FORGED, f"{SUBNET}.1", f"{SUBNET}.2", "leak.bad.test"], "gated", ["--dns=192.0.2.1"], debian=True)
+        assert done.returncode == 0 and "True" not in done.stdout and done.stdout.count("False") == 8, done
+        assert "leak.bad.test" not in {record.get("host", record.get("raw_name")) for record in loopback.records("gated", "decision")}
+
+
+@pytest.mark.parametrize("options, code", [([], 125), ([f"--dns={SUBNET}.1"], 0), (["--dns=192.0.2.1"], 0), (["--dns=127.0.0.1"], 0)], ids=str)
+def test_first_query(lab, loopback, options, code):
+    """A program that asks before docker's name server is out of its reach asks the gate, if anybody. Who would see to that is stopped here."""
+    with gated(loopback):
+        try:
+            done = loopback.run(["python3", "-c", QUERY, "leak.bad.test"], "gated", ["--runtime=stopped", *options], debian=True)
+        finally:
+            go_on(loopback)
+        assert done.returncode == code, done
+        assert lab.dns.queries == []
+
+
+@pytest.mark.parametrize("runtime", ["killed", "killed-later"])
+@pytest.mark.parametrize("network", [None, "bridge", "a-web"])
+def test_who_makes_the_gate_is_killed(lab, loopback, runtime, network):
+    """No container without a gate, with another network or not. With "killed-later", it may be complete already."""
+    with gated(loopback), another_network(loopback, network or "bridge"):
+        options = [f"--runtime={runtime}", "--dns=192.0.2.1"]
+        ident = made_of_two(loopback, network, *options)
+        loopback.docker.client("start", ident)
+        try:
+            wait_for(lambda: not running(loopback, ident) or loopback.records("gated", "decision"), "the end of the container, or a decision of its gate's")
+            assert lab.web.requests == []
+        finally:
+            loopback.docker.client("rm", "--force", ident)
+
+
+@pytest.mark.parametrize("network", ["bridge", "a-web"])
+def test_who_makes_the_gate_is_late(lab, loopback, network):
+    """A container whose program has begun without one is over as soon as somebody can see to it."""
+    with gated(loopback), another_network(loopback, network):
+        ident = made_of_two(loopback, network, "--runtime=stopped", "--dns=192.0.2.1")
+        try:
+            made(loopback.docker.client("start", ident))
+            go_on(loopback)
+            wait_for(lambda: not running(loopback, ident), "the end of the container")
+        finally:
+            go_on(loopback)
+            loopback.docker.client("rm", "--force", ident)
 
 
 def test_dockers_name_server_would_ask(lab, loopback):

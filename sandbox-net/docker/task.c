@@ -20,6 +20,8 @@ static _Noreturn void child(int fd, int (*work)(void *arg, int fd, struct err *e
 	struct err err = { "" };
 	sigset_t none;
 
+	/* What ends the driver by its terminal or its process group is not meant for a container that is being made. */
+	(void)setsid();
 	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
 		signal(signals[i], SIG_DFL);
 	sigemptyset(&none);

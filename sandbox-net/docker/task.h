@@ -8,7 +8,7 @@ struct err;
 #define TASK_ANSWER_MAX 1100 /* bytes: a sign, and an error's text */
 
 /*
- * Runs work(arg, fd, err) in a child, which has no other descriptor above 2 and takes signals as by default. Its first answer goes
+ * Runs work(arg, fd, err) in a child, which has a session of its own, no other descriptor above 2, and takes signals as by default. Its first answer goes
  * to `fd`: task_answer(), once; what comes after that, and an error, is said on stderr. Returns the
  * descriptor to read the answer from, non-blocking, or -1.
  */

@@ -31,7 +31,8 @@ struct endpoint_made {
 	LIST_ENTRY(endpoint_made) link;
 	char id[ATTACH_NAME_MAX + 8];
 	struct gate_layout layout;
-	bool ipv6; /* docker gives an address of it */
+	bool ipv6;   /* docker gives an address of it */
+	bool joined; /* it has a gate, or had one: docker joins an endpoint once */
 	json_t *options;
 };
 
@@ -317,6 +318,9 @@ static int join(const json_t *request, struct method_answer *answer, struct err 
 		return -1;
 	if (!e)
 		return err_set(err, "endpoint %.12s is unknown: was the driver started anew? Try again", id);
+	/* A second gate's failure would end the first one, which has its name. */
+	if (e->joined)
+		return err_set(err, "endpoint %.12s has joined already", id);
 	memset(&j, 0, sizeof(j));
 	j.request.layout = e->layout;
 	j.request.ipv6 = e->ipv6;
@@ -331,6 +335,7 @@ static int join(const json_t *request, struct method_answer *answer, struct err 
 	if (ret == 0) {
 		answer->wait = task_start(join_container, &j, err);
 		ret = answer->wait < 0 ? -1 : 0;
+		e->joined = ret == 0;
 	}
 	join_free_options(&j.request);
 	return ret;

@@ -23,7 +23,7 @@
 #include "sandbox-net/docker/task.h"
 #include "sandbox-net/gate/adopt.h"
 
-#define ENDPOINTS_MAX 1024 /* that are to join */
+#define ENDPOINTS_MAX 16384 /* that docker has made and not deleted */
 #define OPTIONS_GIVEN "com.docker.network.generic"
 #define PORTS_GIVEN   "com.docker.network.portmap"
 

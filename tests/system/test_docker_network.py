@@ -545,6 +545,20 @@ def test_driver_started_anew(driver, number):
     wait_for(lambda: driver.attached() == [], "the end of the gate")
 
 
+def test_container_that_ends_without_the_driver(driver):
+    """Docker takes the link back to the host, and nobody tells the gate: it ends all the same, with the link."""
+    made(driver.network("job42", "allow=ok.test"))
+    with driver.docker.start(["sleep", "1000"], network="job42") as box:
+        wait_for(driver.attached, "the gate")
+        driver.end()
+        try:
+            os.kill(box.pid, signal.SIGKILL)
+            wait_for(lambda: driver.attached() == [] and driver.links() == [], "the end of the gate", timeout=180)
+            assert driver.records("job42", "end")[0]["ended"] in ("link_deleted", "sandbox_gone")
+        finally:
+            driver.start()
+
+
 def test_one_driver_at_a_time(driver):
     done = driver.site.run([driver.program("sandbox-net"), "docker-driver", "--state", os.path.join(driver.docker.folder, "state")])
     assert done.returncode == 125 and "runs already" in done.stderr, done

@@ -243,8 +243,11 @@ static const char guest_text[] =
 	"insert rule inet " GATE_NFT_TABLE " arriving iifname \"" GATE_LINK "\" jump guest\n";
 
 /*
- * The engine's own redirection, at priority -100, finds its work done. A packet socket on lo passes no output hook: prerouting
- * drops what comes from there.
+ * The engine's own redirection, at priority -100, finds its work done. What a packet socket puts on lo passes no output hook: prerouting
+ * drops it, before its fragments are put together. Of a packet that is not addressed to the resolver there, address translation may still make
+ * one that is: who forges a packet from 127.0.0.11 to the gate, and then its answer, gets that translated back. So the last word is the
+ * input hook's: all that any socket of S receives passes it, when every address is what it will be. Nothing of what is sent to the resolver is for it;
+ * what it asks on, it asks from other addresses.
  */
 static const char resolver_text[] =
 	"table ip " GATE_NFT_TABLE " {\n"
@@ -259,6 +262,9 @@ static const char resolver_text[] =
 	"  ip daddr 127.0.0.11 reject\n }\n"
 	" chain arriving {\n"
 	"  type filter hook prerouting priority -450; policy accept;\n"
+	"  ip daddr 127.0.0.11 drop\n }\n"
+	" chain delivered {\n"
+	"  type filter hook input priority filter; policy accept;\n"
 	"  ip daddr 127.0.0.11 drop\n }\n"
 	"}\n";
 /* For a namespace that had a gate before: the table is there, or else it is made to be deleted. */

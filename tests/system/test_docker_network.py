@@ -268,7 +268,7 @@ def test_network_of_the_gates_own_range(driver):
 
 
 def test_container_with_net_admin(driver):
-    """Seen as soon as its program has begun; what it could change is taken away."""
+    """Seen as soon as its program has begun, which is the end of it."""
     made(driver.network("job42", "allow=ok.test"))
     assert driver.run(["sleep", "1000"], "job42", ["--cap-add=NET_ADMIN"]).returncode == 137
     wait_for(lambda: "CAP_NET_ADMIN" in driver.said(), "the reason")
@@ -398,11 +398,7 @@ def another_network(driver, name):
     if name != "bridge":
         made(client("network", "create", name))
     try:
-        made(client("network", "connect", "bridge", ident))
-        made(client("start", ident))
-        wait_for(lambda: driver.records("job42", "end"), "the end of the gate")
-        assert driver.records("job42", "end")[0]["ended"] == "attach_failed"
-        assert "has another network" in driver.said()
+        yield
     finally:
         if name != "bridge":
             made(client("network", "rm", name))
@@ -473,7 +469,7 @@ def test_container_that_runs_already(lab, driver):
 
 
 def test_network_that_is_connected_later(driver):
-    """One with a gateway is none that docker can make; another one carries nothing."""
+    """Docker finds a default route in its way. Whatever it has made until then carries nothing, and ends the gate."""
     client = driver.docker.client
     made(driver.network("job42", "allow=ok.test"))
     made(client("network", "create", "--internal", "more"))
@@ -485,11 +481,12 @@ def test_network_that_is_connected_later(driver):
             address = made(client("inspect", "--format={{.NetworkSettings.Networks.more.IPAddress}}", one.id)).stdout.strip()
             assert other.exec([*ping, address]).returncode == 0
             wait_for(driver.attached, "the gate")
-            assert client("network", "connect", "bridge", box.id).returncode != 0
-            made(client("network", "connect", "more", box.id))
-            assert "eth1" in interfaces(box)
+            done = client("network", "connect", "more", box.id)
+            assert done.returncode != 0 and "file exists" in done.stderr, done
+            wait_for(lambda: interfaces(box) == ["lo", "eth1"], "the end of the gate's link")
+            assert driver.records("job42", "interface")[0]["name"] == "eth1"
+            assert driver.records("job42", "end")[0]["ended"] == "another_interface"
             assert box.exec([*ping, address]).returncode != 0
-            assert box.exec(["wget", "-q", "-O", "-", "http://ok.test/hello"]).stdout == "hello from ok.test\n"
     finally:
         made(client("network", "rm", "more"))
 

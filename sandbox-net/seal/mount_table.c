@@ -39,6 +39,21 @@ bool mount_path_is_below(const char *path, const char *dir)
 	return strncmp(path, dir, n) == 0 && path[n] == '/';
 }
 
+/* '/' sorts before every other byte, so that what lies inside a directory follows it at once. */
+static int sort_key(char c)
+{
+	return c == '\0' ? 0 : (c == '/' ? 1 : 2 + (unsigned char)c);
+}
+
+int mount_path_compare(const char *a, const char *b)
+{
+	while (*a && *a == *b) {
+		a++;
+		b++;
+	}
+	return sort_key(*a) - sort_key(*b);
+}
+
 /* The next field of a line, in place; NULL at its end. */
 static char *next_field(char **line)
 {
@@ -115,43 +130,78 @@ static int parse_line(char *line, struct mount_entry *e)
 	return 0;
 }
 
-/* How mount `top` affects mount `e`, both visible otherwise. */
-static enum mount_hidden hides(const struct mount_entry *top, const struct mount_entry *e)
+static int by_id(const void *a, const void *b)
 {
-	if (top->parent == e->id && strcmp(top->path, e->path) == 0)
-		return MOUNT_STACKED;
-	if (top->parent == e->parent && mount_path_is_below(e->path, top->path))
-		return MOUNT_COVERED;
-	return MOUNT_VISIBLE;
+	const struct mount_entry *x = *(struct mount_entry *const *)a, *y = *(struct mount_entry *const *)b;
+
+	return (x->id > y->id) - (x->id < y->id);
 }
 
-/* What a mount's fate means for one that hangs on it: only what is stacked exactly on it can still be seen. */
-static enum mount_hidden inherits(const struct mount_entry *parent, const struct mount_entry *e)
+static int by_parent_and_path(const void *a, const void *b)
 {
-	if (parent->hidden == MOUNT_COVERED)
-		return MOUNT_COVERED;
-	if (parent->hidden == MOUNT_STACKED && strcmp(parent->path, e->path) != 0)
-		return MOUNT_COVERED;
-	return e->hidden;
+	const struct mount_entry *x = *(struct mount_entry *const *)a, *y = *(struct mount_entry *const *)b;
+
+	return x->parent == y->parent ? mount_path_compare(x->path, y->path) : (x->parent > y->parent ? 1 : -1);
 }
 
-static void mark_hidden(struct mount_table *t)
+/* Finds what each mount hangs on, and which are exactly on top of another one. */
+static void mark_stacked(struct mount_table *t, struct mount_entry **sorted)
 {
-	bool changed = true;
+	qsort(sorted, t->n, sizeof(*sorted), by_id);
+	for (size_t i = 0; i < t->n; i++) {
+		struct mount_entry *e = &t->v[i], key = { .id = e->parent }, *wanted = &key;
+		struct mount_entry **found = bsearch(&wanted, sorted, t->n, sizeof(*sorted), by_id);
 
-	for (size_t i = 0; i < t->n; i++)
-		for (size_t k = 0; k < t->n; k++)
-			if (k != i && t->v[k].hidden != MOUNT_COVERED && hides(&t->v[i], &t->v[k]))
-				t->v[k].hidden = hides(&t->v[i], &t->v[k]);
-	while (changed) {
-		changed = false;
-		for (size_t i = 0; i < t->n; i++)
-			for (size_t k = 0; k < t->n && t->v[i].hidden; k++)
-				if (t->v[k].parent == t->v[i].id && inherits(&t->v[i], &t->v[k]) != t->v[k].hidden) {
-					t->v[k].hidden = inherits(&t->v[i], &t->v[k]);
-					changed = true;
-				}
+		e->on = found && *found != e ? *found : NULL;
+		if (e->on && strcmp(e->on->path, e->path) == 0)
+			e->on->hidden = MOUNT_STACKED;
 	}
+}
+
+/* Of those that hang on the same mount, one may lie over a directory on the way to others, which follow it in this order. */
+static void mark_covered(struct mount_table *t, struct mount_entry **sorted)
+{
+	const struct mount_entry *top = NULL;
+
+	qsort(sorted, t->n, sizeof(*sorted), by_parent_and_path);
+	for (size_t i = 0; i < t->n; i++) {
+		struct mount_entry *e = sorted[i];
+
+		if (top && top->parent == e->parent && mount_path_is_below(e->path, top->path))
+			e->hidden = MOUNT_COVERED;
+		else
+			top = e;
+	}
+}
+
+/* Whether mount `e` is out of sight for what it hangs on: on one that is, only what is stacked exactly on it can still be seen. */
+static bool is_covered_with(const struct mount_entry *e)
+{
+	return e->on && (e->on->hidden == MOUNT_COVERED ||
+			 (e->on->hidden == MOUNT_STACKED && strcmp(e->on->path, e->path) != 0));
+}
+
+/* Hosts have thousands of mounts, a few of each container: nothing here looks at all of them for each. */
+static int mark_hidden(struct mount_table *t)
+{
+	struct mount_entry **sorted = calloc(t->n + 1, sizeof(struct mount_entry *));
+
+	if (!sorted)
+		return -1;
+	for (size_t i = 0; i < t->n; i++)
+		sorted[i] = &t->v[i];
+	mark_stacked(t, sorted);
+	mark_covered(t, sorted);
+	free(sorted);
+	for (size_t i = 0; i < t->n; i++) {
+		const struct mount_entry *e = &t->v[i];
+
+		/* A table in which a mount hangs on itself, by way of others, is none of the kernel's; it ends all the same. */
+		for (size_t up = 0; e && up < t->n && t->v[i].hidden != MOUNT_COVERED; up++, e = e->on)
+			if (is_covered_with(e))
+				t->v[i].hidden = MOUNT_COVERED;
+	}
+	return 0;
 }
 
 int mount_table_parse(char *text, struct mount_table *t, struct err *err)
@@ -176,7 +226,10 @@ int mount_table_parse(char *text, struct mount_table *t, struct err *err)
 		}
 	}
 	t->n = n;
-	mark_hidden(t);
+	if (mark_hidden(t)) {
+		mount_table_free(t);
+		return err_set(err, "out of memory");
+	}
 	return 0;
 }
 
@@ -214,8 +267,7 @@ void mount_table_free(struct mount_table *t)
 	*t = (struct mount_table){ 0 };
 }
 
-/* The visible mount that `path` is on: the longest one at or above it. */
-static const struct mount_entry *mount_of(const struct mount_table *t, const char *path)
+const struct mount_entry *mount_table_of(const struct mount_table *t, const char *path)
 {
 	const struct mount_entry *best = NULL;
 
@@ -236,10 +288,9 @@ static const char *rest_below(const char *path, const char *dir)
 	return dir[1] ? path + strlen(dir) : (path[1] ? path : "");
 }
 
-bool mount_table_alias(const struct mount_table *t, const struct mount_entry *m, const char *path, char *out,
+bool mount_table_alias(const struct mount_entry *own, const struct mount_entry *m, const char *path, char *out,
 		       size_t cap)
 {
-	const struct mount_entry *own = mount_of(t, path);
 	char inside[4096];
 	int n;
 

@@ -25,6 +25,7 @@ struct mount_entry {
 	const char *type;  /* file system type, such as "ext4" or "fuse.sshfs" */
 	const char *super; /* options of the file system, such as "rw,memory" */
 	enum mount_hidden hidden;
+	struct mount_entry *on; /* what it hangs on; NULL: nothing in the table */
 };
 
 struct mount_table {
@@ -57,16 +58,21 @@ bool mount_type_is_plain(const char *type);
  */
 bool mount_type_has_special_files(const char *type);
 
+/* The visible mount that `path`, absolute and without symbolic links, is on: the longest one at or above it. NULL: there is none. */
+const struct mount_entry *mount_table_of(const struct mount_table *t, const char *path);
+
 /*
- * Another path at which `path` can be seen: by way of mount `m` of the same
- * file system (a bind mount, the top of a btrfs). `path` must be absolute and
- * without symbolic links. Writes at most `cap` bytes and returns true when there is one.
+ * Another path at which `path`, which is on mount `own` (NULL: on none), can be seen: by way of mount `m` of the same
+ * file system (a bind mount, the top of a btrfs). Writes at most `cap` bytes and returns true when there is one.
  */
-bool mount_table_alias(const struct mount_table *t, const struct mount_entry *m, const char *path, char *out,
+bool mount_table_alias(const struct mount_entry *own, const struct mount_entry *m, const char *path, char *out,
 		       size_t cap);
 
 /* True when `path` is strictly below `dir` ("/" is above everything else). */
 bool mount_path_is_below(const char *path, const char *dir);
+
+/* An order of paths, as strcmp(3), in which what lies inside a directory follows it at once. */
+int mount_path_compare(const char *a, const char *b);
 
 /* True when it is `dir` itself or below it. */
 bool mount_path_is_at_or_below(const char *path, const char *dir);

@@ -406,9 +406,12 @@ static int add_sealed_tree(const struct seal *s, struct seal_plan *plan, const s
 static bool hides_in_reach(const struct seal_plan *plan)
 {
 	for (size_t i = 0; i < plan->n; i++) {
-		const struct place *above = seal_plan_above(plan, plan->v[i].path);
+		const struct place *above;
 
-		if (plan->v[i].rank == RANK_HIDE && above && above->kind == PLACE_REAL)
+		if (plan->v[i].rank != RANK_HIDE)
+			continue;
+		above = seal_plan_above(plan, plan->v[i].path);
+		if (above && above->kind == PLACE_REAL)
 			return true;
 	}
 	return false;

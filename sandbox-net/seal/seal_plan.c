@@ -184,33 +184,23 @@ int seal_plan_hide_aliases(struct seal_plan *plan, const struct mount_table *t, 
 	char alias[PATH_MAX];
 
 	for (size_t i = 0; i < n; i++) {
+		const struct mount_entry *own;
+
 		/* The alias of a scratch directory such as /tmp holds files like any other: only homes count. */
 		if (plan->v[i].rank != RANK_HIDE && !(plan->v[i].rank == RANK_FRESH && plan->v[i].home))
 			continue;
+		own = mount_table_of(t, plan->v[i].path);
 		for (size_t k = 0; k < t->n; k++)
-			if (mount_table_alias(t, &t->v[k], plan->v[i].path, alias, sizeof(alias)) &&
+			if (mount_table_alias(own, &t->v[k], plan->v[i].path, alias, sizeof(alias)) &&
 			    hide_alias(plan, plan->v[i].rank, alias, err))
 				return -1;
 	}
 	return 0;
 }
 
-/* '/' sorts before every other byte, so that what lies inside a directory follows it at once. */
-static int sort_key(char c)
+static int compare_places(const void *a, const void *b)
 {
-	return c == '\0' ? 0 : (c == '/' ? 1 : 2 + (unsigned char)c);
-}
-
-static int compare_paths(const void *a, const void *b)
-{
-	const char *x = ((const struct place *)a)->path;
-	const char *y = ((const struct place *)b)->path;
-
-	while (*x && *x == *y) {
-		x++;
-		y++;
-	}
-	return sort_key(*x) - sort_key(*y);
+	return mount_path_compare(((const struct place *)a)->path, ((const struct place *)b)->path);
 }
 
 /* Inside a hidden place nothing is shown; and in an empty directory, nothing needs hiding. */
@@ -245,7 +235,7 @@ static void drop_pointless(struct seal_plan *plan)
 void seal_plan_sort(struct seal_plan *plan)
 {
 	drop_pointless(plan);
-	qsort(plan->v, plan->n, sizeof(*plan->v), compare_paths);
+	qsort(plan->v, plan->n, sizeof(*plan->v), compare_places);
 	for (size_t i = 1; i < plan->n; i++) {
 		size_t k = i - 1;
 

@@ -18,19 +18,25 @@
 
 _Static_assert(GATE_PLEN4 == 30, "the netmask above");
 
-static const char help[] = "usage: sandbox-net guest qemu|firecracker|kernel|ip [TAP]\n"
+static const char help[] = "usage: sandbox-net guest qemu|qemu-microvm|firecracker|kernel|ip [TAP]\n"
 			   "\n"
 			   "What to tell a virtual machine whose TAP device is TAP (default: " TAP_DEFAULT "):\n"
 			   "\n"
-			   "  qemu         options of qemu-system-*\n"
-			   "  firecracker  members of its configuration file\n"
-			   "  kernel       a kernel's argument, for a guest without DHCP\n"
-			   "  ip           commands in a guest, for IPv6 too, which DHCP does not set\n";
+			   "  qemu          options of qemu-system-*, for a machine with PCI\n"
+			   "  qemu-microvm  the same for -M microvm, which has none\n"
+			   "  firecracker   members of its configuration file\n"
+			   "  kernel        a kernel's argument, for a guest without DHCP\n"
+			   "  ip            commands in a guest, for IPv6 too, which DHCP does not set\n";
 
 static const char kernel[] = BOOT_ARGS "\n";
 
-static const char qemu[] = "-netdev tap,id=gate,ifname=%s,script=no,downscript=no "
-			   "-device virtio-net-pci,netdev=gate,mac=" GATE_SANDBOX_MAC "\n";
+/* `device`: the card, on the bus that the machine has. */
+#define QEMU(device) \
+	"-netdev tap,id=gate,ifname=%s,script=no,downscript=no -device " device ",netdev=gate,mac=" GATE_SANDBOX_MAC \
+	"\n"
+
+static const char qemu[] = QEMU("virtio-net-pci");
+static const char microvm[] = QEMU("virtio-net-device");
 
 static const char firecracker[] = "{\n"
 				  "  \"boot-source\": {\n"
@@ -70,10 +76,14 @@ int guest_main(int argc, char **argv)
 		fputs(commands, stdout);
 	else if (strcmp(what, "qemu") == 0)
 		printf(qemu, tap);
+	else if (strcmp(what, "qemu-microvm") == 0)
+		printf(microvm, tap);
 	else if (strcmp(what, "firecracker") == 0)
 		printf(firecracker, tap);
 	else {
-		fputs(help, stderr);
+		fprintf(stderr, "sandbox-net: %s%s\n", what,
+			*what ? ": no such guest; see sandbox-net guest --help"
+			      : "which guest? See sandbox-net guest --help");
 		return RUN_FAILED;
 	}
 	return 0;

@@ -48,6 +48,11 @@ for server in $dns; do echo nameserver $server; done > /etc/resolv.conf
 STEP = 120  # seconds for a step in the guest, on a busy machine
 
 
+def card(tap, mac=MAC):
+    """QEMU's options for a network card of a machine without PCI."""
+    return ["-netdev", f"tap,id=gate,ifname={tap},script=no,downscript=no", "-device", f"virtio-net-device,netdev=gate,mac={mac}"]
+
+
 class Console:
     """The guest's shell, over two pipes. What was printed stays in `text`."""
 
@@ -133,11 +138,10 @@ class Machine:
         return sorted(set(re.findall(r"(/\S+) \(0x", shown)))
 
     def command(self, initramfs, tap, mac=MAC, append=""):
-        """QEMU's command line; its standard input and output are the guest's console."""
+        """QEMU's command line; its standard input and output are the guest's console. `tap`: None is a machine without a network card."""
+        options = card(tap, mac) if tap else []
         return ["qemu-system-x86_64", "-M", "microvm,accel=tcg", "-cpu", "max", "-m", "256", "-smp", "1",
                 "-kernel", self.kernel, "-initrd", initramfs, "-append",
                 # Without the first three, the emulated clocks are calibrated against each other, for ever at times.
                 f"tsc_early_khz=2400000 lpj=4800000 reboot=t console=ttyS0 quiet {append}",
-                "-nodefaults", "-no-user-config", "-nographic", "-serial", "stdio", "-no-reboot",
-                "-netdev", f"tap,id=n0,ifname={tap},script=no,downscript=no",
-                "-device", f"virtio-net-device,netdev=n0,mac={mac}"]
+                "-nodefaults", "-no-user-config", "-nographic", "-serial", "stdio", "-no-reboot", *options]

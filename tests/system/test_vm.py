@@ -13,7 +13,9 @@ import pytest
 
 from lab import v4, wait_for
 from lab.attached import Gate, sandbox_net
-from lab.machine import Console, Machine
+from lab.lab import TOP
+from lab.late import Late
+from lab.machine import Console, Machine, card
 from lab.ns import MountNS
 
 FAILED = 125
@@ -561,7 +563,10 @@ def test_told(lab):
     assert "mac=02:00:00:00:00:02" in said(lab, "qemu", "tap7") and "ifname=tap7," in said(lab, "qemu", "tap7")
     # <client>:<server>:<gateway>:<netmask>:<hostname>:<device>:<autoconf>:<dns>, as the kernel's nfsroot documentation has it
     assert said(lab, "kernel") == "ip=10.200.0.2::10.200.0.1:255.255.255.252::eth0:off:10.200.0.1\n"
-    assert sandbox_net(lab, ["guest"]).returncode == FAILED
+    assert said(lab, "qemu-microvm", "tap7").split() == card("tap7"), "what the tests' own guest is started with"
+    for words, reason in (([], "which guest?"), (["foo"], "foo: no such guest"), (["qemu", "tap0", "tap1"], "one TAP device")):
+        done = sandbox_net(lab, ["guest", *words])
+        assert (done.returncode, done.stdout) == (FAILED, "") and done.stderr.startswith(f"sandbox-net: {reason}"), done
     assert sandbox_net(lab, ["guest", "qemu", "eth0"]).returncode == FAILED
 
 
@@ -572,16 +577,73 @@ def test_told_commands(lab):
         assert line in re.sub(r'"\s+"', "", getsource(Console.static)), line
 
 
-def test_told_firecracker(lab):
-    """As Firecracker's published API description has BootSource and NetworkInterface: names, types, what must be there."""
-    known = {"boot-source": {"kernel_image_path", "initrd_path", "boot_args"},
-             "network-interfaces": {"iface_id", "host_dev_name", "guest_mac", "rx_rate_limiter", "tx_rate_limiter"}}
-    config = json.loads(said(lab, "firecracker", "tap7"))
-    assert set(config) == set(known)
-    assert set(config["boot-source"]) <= known["boot-source"]  # the kernel's path is the user's to add
-    (interface,) = config["network-interfaces"]
-    assert {"iface_id", "host_dev_name"} <= set(interface) <= known["network-interfaces"]
-    assert all(isinstance(value, str) for value in [*config["boot-source"].values(), *interface.values()])
-    assert re.fullmatch(r"\w+", interface["iface_id"]) and interface["host_dev_name"] == "tap7"
+TYPES = {"object": dict, "array": list, "string": str, "integer": int}
+
+
+def faults(value, kind, definitions, where=""):
+    """What of a JSON value is not as its definition says, a line each. Firecracker takes no member that it does not know."""
+    if "$ref" in kind:
+        kind = definitions[kind["$ref"].removeprefix("#/definitions/")]
+    if type(value) is not TYPES[kind["type"]]:
+        return [f"{where}: no {kind['type']}"]
+    found = []
+    if "properties" in kind:
+        found += [f"{where}/{name}: unknown" for name in set(value) - set(kind["properties"])]
+        found += [f"{where}/{name}: missing" for name in set(kind.get("required", [])) - set(value)]
+        for name in set(value) & set(kind["properties"]):
+            found += faults(value[name], kind["properties"][name], definitions, f"{where}/{name}")
+    if "items" in kind:
+        for number, item in enumerate(value):
+            found += faults(item, kind["items"], definitions, f"{where}/{number}")
+    if kind["type"] == "integer" and not kind.get("minimum", value) <= value <= kind.get("maximum", value):
+        found.append(f"{where}: out of range")
+    return found
+
+
+MINE = {"boot-source": {"kernel_image_path": "/vmlinux", "boot_args": "console=ttyS0"}, "machine-config": {"vcpu_count": 1, "mem_size_mib": 128},
+        "drives": [{"drive_id": "root", "path_on_host": "/root.ext4", "is_root_device": True, "is_read_only": True}]}
+
+
+@pytest.fixture
+def merged(lab):
+    """vm.json, as the line of docs/vm.md makes it."""
+    with open(os.path.join(TOP, "docs/vm.md"), encoding="utf-8") as document:
+        (line,) = re.findall(r"`(jq -s [^`]*)`", document.read())
+    workspace = lab.workspace()
+    with open(os.path.join(workspace, "mine.json"), "w") as out:
+        json.dump(MINE, out)
+    done = lab.on_host(["env", f"--chdir={workspace}", "bash", "-c", f'PATH="{lab.programs()}:$PATH"; {line}'])
+    assert (done.returncode, done.stderr) == (0, ""), done
+    with open(os.path.join(workspace, "vm.json")) as file:
+        return json.load(file)
+
+
+def of_firecracker(config):
+    """The faults() of a configuration file. firecracker.json: of the description of Firecracker's API that is named in it, the names, types, ranges,
+    and what must be there, of what the gate has a part in; the rest are objects."""
+    with open(os.path.join(os.path.dirname(__file__), "firecracker.json")) as file:
+        definitions = json.load(file)["definitions"]
+    return faults(config, {"$ref": "#/definitions/FullVmConfiguration"}, definitions)
+
+
+def test_told_firecracker(lab, merged):
+    assert of_firecracker(merged) == []
+    (interface,) = merged["network-interfaces"]
+    assert re.fullmatch(r"\w+", interface["iface_id"]) and interface["host_dev_name"] == "tap0"
     assert interface["guest_mac"] == "02:00:00:00:00:02"
-    assert said(lab, "kernel").strip() in config["boot-source"]["boot_args"].split()
+    assert said(lab, "kernel").strip() in merged["boot-source"]["boot_args"].split()
+    assert merged == MINE | {key: merged[key] for key in ("boot-source", "network-interfaces")}
+    assert merged["boot-source"] == MINE["boot-source"] | {"boot_args": merged["boot-source"]["boot_args"]}
+    assert json.loads(said(lab, "firecracker", "tap7"))["network-interfaces"] == [interface | {"host_dev_name": "tap7"}]
+
+
+def test_firecracker_that_is_refused(merged):
+    """What the test before finds, were it there."""
+    del merged["boot-source"]["kernel_image_path"], merged["network-interfaces"][0]["iface_id"]
+    merged["network-interfaces"][0] |= {"mtu": 67, "mac": "02:00:00:00:00:02", "guest_mac": 2}
+    merged["network-interfaces"].append("eth1")
+    merged |= {"network": {}, "drives": {}}
+    assert set(of_firecracker(merged)) == {
+        "/boot-source/kernel_image_path: missing", "/network-interfaces/0/iface_id: missing", "/network-interfaces/0/mtu: out of range",
+        "/network-interfaces/0/mac: unknown", "/network-interfaces/0/guest_mac: no string", "/network-interfaces/1: no object",
+        "/network: unknown", "/drives: no array"}

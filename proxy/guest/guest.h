@@ -6,7 +6,8 @@
  * host has an entry that a guest chose: what it would look up is permanent.
  *
  *   asked                                  answer            record
- *   ARP, ND: the gate's address            its MAC           none: carries nothing, leads nowhere else
+ *   ARP, ND: the gate's address, from any  its MAC           none: carries nothing, leads nowhere else; what
+ *                                                            is sent from another address is recorded then
  *   ARP, ND: any other address             none              none
  *   DHCPDISCOVER                           DHCPOFFER         none
  *   DHCPREQUEST for the lease, DHCPINFORM  DHCPACK           lease, before the answer

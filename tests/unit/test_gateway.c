@@ -62,6 +62,17 @@ static void arp_for_the_gate_is_answered(void **state)
 			    42);
 }
 
+/* Its packets will be refused, and on record with the address, which says more than silence here. */
+static void arp_of_another_address_is_answered(void **state)
+{
+	struct frame f = frame_arp("10.200.0.77", GATE_ADDR4);
+	uint8_t out[GATEWAY_FRAME_MAX];
+
+	(void)state;
+	assert_int_equal(answer_to(&f, out), 42);
+	assert_memory_equal(out + 32, "\2\0\0\0\0\2\x0a\xc8\0\x4d", 10);
+}
+
 static void arp_for_others_is_not(void **state)
 {
 	static const char *const targets[] = { GATE_SANDBOX4, "10.200.0.3", "10.200.0.0", "8.8.8.8", "0.0.0.0" };
@@ -237,6 +248,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(arp_for_the_gate_is_answered),
+		cmocka_unit_test(arp_of_another_address_is_answered),
 		cmocka_unit_test(arp_for_others_is_not),
 		cmocka_unit_test(arp_of_others_is_not),
 		cmocka_unit_test(solicitation_for_the_gate_is_answered),

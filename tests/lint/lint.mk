@@ -10,9 +10,9 @@ LINT_DIRS := $(wildcard base rules proxy sandbox-net tests bench)
 LINT_SRC  := $(shell find $(LINT_DIRS) -name '*.c')
 LINT_HDR  := $(shell find $(LINT_DIRS) -name '*.h')
 
-.PHONY: lint format lint-house lint-format lint-cppcheck lint-tidy
-lint: ## layers, banned calls, documentation, sizes, layout, clang-tidy, cppcheck
-	@$(MAKE) --no-print-directory -k -O lint-house lint-format lint-cppcheck lint-tidy
+.PHONY: lint format lint-house lint-format lint-man lint-cppcheck lint-tidy
+lint: ## layers, banned calls, documentation, sizes, layout, man pages, clang-tidy, cppcheck
+	@$(MAKE) --no-print-directory -k -O lint-house lint-format lint-man lint-cppcheck lint-tidy
 
 lint-house:
 	@echo "  LINT    house rules"
@@ -22,6 +22,13 @@ lint-format:
 	@echo "  LINT    clang-format"
 	$(Q)$(CLANG_FORMAT) --dry-run -Werror -ferror-limit=1 $(LINT_SRC) $(LINT_HDR) || \
 		{ echo "make format mends the layout"; exit 1; }
+
+# groff says what is wrong and succeeds all the same.
+MAN_PAGES ?= $(wildcard docs/man/*.[1-8])
+lint-man:
+	@echo "  LINT    man pages"
+	$(Q)warnings=$$(for page in $(MAN_PAGES); do groff -ww -man -Tutf8 $$page 2>&1 >/dev/null; done); \
+		[ -z "$$warnings" ] || { echo "$$warnings"; exit 1; }
 
 format: ## lay out every C file as .clang-format says
 	$(Q)$(CLANG_FORMAT) -i $(LINT_SRC) $(LINT_HDR)

@@ -51,6 +51,16 @@ def test_nothing_wrong(tree):
     }) == []
 
 
+@pytest.mark.parametrize("text, rc", [
+    (".TH X 1\n.SH NAME\nx \\- it\n", 0), (".TH X 1\n.SH NAME\n.XX\n", 2), (f".TH X 1\n.SH NAME\n.TP\nx\na {'b' * 72}\n", 2),
+])
+def test_man_pages(tmp_path, text, rc):
+    (tmp_path / "x.1").write_text(text)
+    done = subprocess.run(["make", "-s", "lint-man", f"MAN_PAGES={tmp_path}/x.1"], cwd=HERE.parent.parent, capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == rc and ("x.1:" in done.stdout) == (rc == 2), done
+
+
 @pytest.mark.parametrize("path, include, message", [
     ("base/a.c", '"rules/r.h"', "base may not include rules"),
     ("rules/a.c", '"proxy/wire/w.h"', "rules may not include proxy/wire"),

@@ -182,12 +182,20 @@ static int need_port(const struct entry *entry, const char *text, size_t len, st
 int entry_parse(enum entry_list list, const char *text, size_t len, struct entry *out, struct err *err)
 {
 	size_t base_len = len > 4 && memcmp(text + len - 4, "/tcp", 4) == 0 ? len - 4 : len;
-	const char *scheme = memmem(text, len, "://", 3);
-	const char *slash = memchr(text, '/', base_len);
+	const char *slash, *scheme;
 	char quoted[ENTRY_QUOTE_MAX];
 	int rc;
 
+	/* Most are just a name. What is one can be nothing else: no address is a name, and what separates parts is in none. */
+	if (name_canonical(text, len, &out->name) == 0) {
+		out->is_prefix = out->below = out->deliberate = false;
+		out->apex = true;
+		out->port = 0;
+		return 0;
+	}
 	memset(out, 0, sizeof(*out));
+	scheme = memchr(text, '/', len) ? memmem(text, len, "://", 3) : NULL; /* dear, and most have neither */
+	slash = memchr(text, '/', base_len);
 	if (len == 0)
 		return err_set(err, "\"\": an empty entry; write HOST, HOST:PORT or CIDR:PORT");
 	if (scheme)

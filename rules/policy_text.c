@@ -37,6 +37,17 @@ static bool accept_byte(struct policy_text *t, unsigned char c)
 	return true;
 }
 
+/* Bytes that are characters by themselves, from `i` on: nearly all of a policy. Returns where they end. */
+static size_t skip_plain(struct policy_text *t, const unsigned char *buf, size_t i, size_t n)
+{
+	size_t first = i;
+
+	while (i < n && buf[i] >= ' ' && buf[i] < 0x7f)
+		i++;
+	t->at.column += i - first;
+	return i;
+}
+
 static int refuse(struct policy_text *t, const char *why)
 {
 	t->refused = why;
@@ -57,7 +68,9 @@ int policy_text_read(void *arg, unsigned char *buf, size_t size, size_t *n_read)
 	if (t->n_bytes > POLICY_TEXT_MAX)
 		return refuse(t, "the policy is larger than 64 MB; use wildcards, or split it");
 	for (size_t i = 0; i < *n_read; i++) {
-		if (!accept_byte(t, buf[i]))
+		if (!t->more)
+			i = skip_plain(t, buf, i, *n_read);
+		if (i < *n_read && !accept_byte(t, buf[i]))
 			return refuse(t, "a byte that is not text; write the policy in UTF-8, without control "
 					 "characters");
 	}

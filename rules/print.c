@@ -150,16 +150,37 @@ static size_t join_ports(const struct policy *p, const struct sort_item *items, 
 	return kept;
 }
 
-/* A YAML scalar; quoted where a plain one would be read as something else. */
-static void put_scalar(FILE *out, const char *text)
+/* Writes a YAML scalar at `at`, in quotes where a plain one would be read as something else. Returns its end, without a NUL. */
+static char *scalar_write(char *at, const char *text)
 {
 	const char *colon = strchr(text, ':');
 	bool plain = isalnum((unsigned char)*text) || *text == '.' || *text == '_';
-	const char *quote = plain && !(colon && strchr(colon + 1, ':')) ? "" : "\"";
+	bool quoted = !plain || (colon && strchr(colon + 1, ':'));
 
-	fputs(quote, out);
-	fputs(text, out);
-	fputs(quote, out);
+	if (quoted)
+		*at++ = '"';
+	at = mempcpy(at, text, strlen(text));
+	if (quoted)
+		*at++ = '"';
+	return at;
+}
+
+static void put_scalar(FILE *out, const char *text)
+{
+	char scalar[POLICY_ENTRY_MAX + 2];
+	const char *end = scalar_write(scalar, text);
+
+	fwrite(scalar, 1, (size_t)(end - scalar), out);
+}
+
+/* An item that is an entry; nearly all of a large policy, so in one piece. */
+static void put_entry(FILE *out, const char *entry)
+{
+	char line[POLICY_ENTRY_MAX + 32];
+	char *end = scalar_write(mempcpy(line, "  - ", 4), entry);
+
+	*end++ = '\n';
+	fwrite(line, 1, (size_t)(end - line), out);
 }
 
 static void put_port(FILE *out, uint32_t packed)
@@ -193,12 +214,10 @@ static void put_rule(const struct policy *p, FILE *out, const struct policy_rule
 
 	rule_pattern(r, scalar && !plain, text);
 	if (scalar) {
-		fputs("  - ", out);
 		if (!plain)
 			snprintf(entry, sizeof(entry), "%s:%u%s", text, (unsigned)PORT_NUMBER(ports[0]),
 				 PORT_ANY_BYTES(ports[0]) ? "/tcp" : "");
-		put_scalar(out, plain ? text : entry);
-		putc('\n', out);
+		put_entry(out, plain ? text : entry);
 		return;
 	}
 	fputs(prefix ? "  - cidr: " : "  - host: ", out);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/digits.h"
 #include "rules/policy_rep.h"
 
 uint32_t rule_find_port(const struct policy *p, const struct policy_rule *r, uint16_t port)
@@ -115,26 +116,34 @@ const char *rule_entry(const struct policy *p, const struct policy_rule *r, char
 	return buf;
 }
 
+/* In every decision's record, so without stdio. */
 const char *policy_rule_label(const struct policy *p, const struct policy_rule *rule,
 			      char buf[static POLICY_RULE_LABEL_MAX])
 {
+	char *const end = buf + POLICY_RULE_LABEL_MAX;
 	char entry[POLICY_ENTRY_MAX];
 	const char *path;
 	size_t len;
+	char *at;
 
 	buf[0] = '\0';
 	if (!rule)
 		return buf;
 	if (rule->source == POLICY_SOURCES_MAX) {
-		snprintf(buf, POLICY_RULE_LABEL_MAX, "--%s %s", rule->flags & RULE_DENY ? "deny" : "allow",
-			 rule_entry(p, rule, entry));
+		at = rule->flags & RULE_DENY ? mempcpy(buf, "--deny ", 7) : mempcpy(buf, "--allow ", 8);
+		if (!memccpy(at, rule_entry(p, rule, entry), '\0', (size_t)(end - at)))
+			end[-1] = '\0';
 		return buf;
 	}
 	/* Of a path that is too long the end counts: the file's name and the line. */
 	path = p->store.sources[rule->source];
 	len = strlen(path);
-	if (len > POLICY_RULE_LABEL_MAX - 16)
+	if (len > POLICY_RULE_LABEL_MAX - 16) {
 		path += len - (POLICY_RULE_LABEL_MAX - 16);
-	snprintf(buf, POLICY_RULE_LABEL_MAX, "%s:%u", path, (unsigned)rule->line);
+		len = POLICY_RULE_LABEL_MAX - 16;
+	}
+	at = mempcpy(buf, path, len);
+	*at++ = ':';
+	*digits_put(at, rule->line) = '\0';
 	return buf;
 }

@@ -7,6 +7,7 @@
  */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <ctype.h>
+#include <endian.h>
 #include <errno.h>
 #include <openssl/sha.h>
 #include <stdlib.h>
@@ -14,16 +15,10 @@
 
 #include "base/err.h"
 #include "rules/policy_rep.h"
+#include "rules/sort.h"
 
 #define PRINT_BUFFER 65536
 #define PRINT_AHEAD  8 /* rules, while one is being printed */
-
-/* A rule to be sorted: the first bytes of its name settle most comparisons without a look at the rule. */
-struct sort_item {
-	uint32_t key
-		[2]; /* two, because of eight-byte alignment: a million of these are a large part of a load's memory */
-	uint32_t rule;
-};
 
 static int compare_prefix(const struct prefix *x, const struct prefix *y)
 {
@@ -86,34 +81,38 @@ static int compare_rules(const struct policy *p, const struct policy_rule *x, co
 	return rc ? rc : compare_limits(p, x, y);
 }
 
+/* Of two items with the same key. */
 static int compare_items(const void *a, const void *b, void *arg)
 {
 	const struct policy *p = arg;
 	const struct sort_item *x = a, *y = b;
-	int rc;
+	int rc = compare_rules(p, rule_at(p, x->rule), rule_at(p, y->rule));
 
-	for (size_t i = 0; i < 2; i++) {
-		if (x->key[i] != y->key[i])
-			return x->key[i] < y->key[i] ? -1 : 1;
-	}
-	rc = compare_rules(p, rule_at(p, x->rule), rule_at(p, y->rule));
 	return rc ? rc : (x->rule > y->rule) - (x->rule < y->rule);
 }
 
-/* The first eight bytes of the name, so that numbers sort as the names do; prefixes after every name. */
+/* The first eight bytes of the name, so that keys sort as the names do, and settle most of it; prefixes after every name. */
 static struct sort_item sort_item(const struct policy_rule *r, uint32_t rule)
 {
-	struct sort_item item = { .key = { UINT32_MAX, UINT32_MAX }, .rule = rule };
+	uint64_t first = r->flags & RULE_PREFIX ? UINT64_MAX : 0;
 
-	for (size_t i = 0; i < sizeof(item.key) && !(r->flags & RULE_PREFIX); i++)
-		item.key[i / 4] = item.key[i / 4] << 8 | (i < r->name_len ? (unsigned char)r->tail[i] : 0);
-	return item;
+	if (first == 0 && r->name_len >= sizeof(first))
+		memcpy(&first, r->tail, sizeof(first));
+	else if (first == 0)
+		memcpy(&first, r->tail, r->name_len);
+	first = be64toh(first);
+	return (struct sort_item){ .key = { (uint32_t)(first >> 32), (uint32_t)first }, .rule = rule };
+}
+
+static bool same_key(const struct sort_item *x, const struct sort_item *y)
+{
+	return x->key[0] == y->key[0] && x->key[1] == y->key[1];
 }
 
 /* The rules of one list in canonical order. Returns their number, or -1 when memory is out; `*items` is the caller's. */
 static ssize_t sort_rules(const struct policy *p, bool deny, struct sort_item **items)
 {
-	size_t n = 0;
+	size_t n = 0, same;
 
 	*items = malloc((p->n_live + 1) * sizeof(**items));
 	if (!*items)
@@ -121,11 +120,17 @@ static ssize_t sort_rules(const struct policy *p, bool deny, struct sort_item **
 	for (uint32_t i = 0; i < p->store.n_words; i = rule_after(p, i)) {
 		const struct policy_rule *r = rule_at(p, i);
 
-		if (r->flags & RULE_DUPLICATE || ((r->flags & RULE_DENY) != 0) != deny)
-			continue;
-		(*items)[n++] = sort_item(r, i);
+		if (!(r->flags & RULE_DUPLICATE) && ((r->flags & RULE_DENY) != 0) == deny)
+			(*items)[n++] = sort_item(r, i);
 	}
-	qsort_r(*items, n, sizeof(**items), compare_items, (void *)p);
+	if (sort_items(*items, n))
+		return -1;
+	for (size_t i = 0; i < n; i += same) {
+		for (same = 1; i + same < n && same_key(&(*items)[i], &(*items)[i + same]);)
+			same++;
+		if (same > 1)
+			qsort_r(*items + i, same, sizeof(**items), compare_items, (void *)p);
+	}
 	return (ssize_t)n;
 }
 
@@ -272,7 +277,7 @@ static int put_list(const struct policy *p, FILE *out, bool deny)
 		if (i + PRINT_AHEAD < n)
 			__builtin_prefetch(rule_at(p, items[i + PRINT_AHEAD].rule));
 		for (same = 1; i + same < n; same++) {
-			if (memcmp(items[i + same].key, items[i].key, sizeof(items[i].key)) != 0 ||
+			if (!same_key(&items[i], &items[i + same]) ||
 			    compare_rules(p, r, rule_at(p, items[i + same].rule)) != 0)
 				break;
 		}

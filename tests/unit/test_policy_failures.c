@@ -3,7 +3,7 @@
  * What does not happen on a good day: memory that is out and calls that fail, each one in turn, while a policy is
  * loaded, built, narrowed and printed; and names whose hashes are the same.
  *
- * links: rules/entry.c rules/pattern.c rules/store.c rules/builder.c rules/limits.c rules/names.c rules/policy.c rules/special.c
+ * links: rules/entry.c rules/pattern.c rules/store.c rules/builder.c rules/limits.c rules/names.c rules/sort.c rules/policy.c rules/special.c
  * links: rules/rule.c rules/print.c rules/match.c rules/reason.c rules/policy_yaml.c rules/policy_text.c rules/narrow.c
  * links: base/addr.c base/prefix.c base/name.c base/err.c
  * wraps: calloc malloc reallocarray strdup fopencookie fclose getrandom yaml_parser_initialize yaml_parser_parse

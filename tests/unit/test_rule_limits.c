@@ -3,7 +3,7 @@
  * Limits of single rules: how they are written and written back, which rule's
  * count, what is refused, and that rules without any take no more room for them.
  *
- * links: rules/entry.c rules/pattern.c rules/store.c rules/builder.c rules/limits.c rules/names.c rules/policy.c rules/special.c
+ * links: rules/entry.c rules/pattern.c rules/store.c rules/builder.c rules/limits.c rules/names.c rules/sort.c rules/policy.c rules/special.c
  * links: rules/rule.c rules/print.c rules/match.c rules/hint.c rules/reason.c rules/explain.c rules/warnings.c
  * links: rules/policy_yaml.c rules/policy_text.c rules/narrow.c base/addr.c base/prefix.c base/name.c base/err.c
  */

@@ -92,12 +92,12 @@ struct builder_mark builder_mark(const struct policy_builder *b)
 {
 	return (struct builder_mark){
 		.n_words = b->store.n_words,
+		.n_terms = b->store.n_terms,
 		.n_ports = b->store.n_ports,
 		.n_addrs = b->store.n_addrs,
 		.n_sources = b->store.n_sources,
 		.n_limits = b->store.n_limits,
 		.n_rules = b->store.n_rules,
-		.last = b->store.last,
 		.file_mode = (int)b->file,
 		.limits = b->limits,
 	};

@@ -128,9 +128,9 @@ static void put_addrs(const struct policy *p, const struct policy_rule *r, FILE 
 {
 	char text[PREFIX_STRLEN];
 
-	for (size_t i = 0; i < r->n_addrs; i++)
+	for (size_t i = 0; i < rule_terms(p, r)->n_addrs; i++)
 		fprintf(out, "%s%s", i ? ", " : "       may resolve into ", prefix_format(&rule_addrs(p, r)[i], text));
-	if (r->n_addrs)
+	if (rule_terms(p, r)->n_addrs)
 		fputs(", besides public addresses\n", out);
 }
 
@@ -151,7 +151,7 @@ static void put_rule(const struct policy *p, const struct verdict *v, FILE *out)
 
 	if (!v->rule)
 		return;
-	if (v->rule->source == POLICY_SOURCES_MAX)
+	if (rule_terms(p, v->rule)->source == POLICY_SOURCES_MAX)
 		fprintf(out, "       %s %s\n", role, policy_rule_label(p, v->rule, label));
 	else
 		fprintf(out, "       %s %s: %s\n", role, policy_rule_label(p, v->rule, label),

@@ -37,9 +37,9 @@ static enum proto port_proto(uint16_t port)
 }
 
 /* Which of several allow rules decides: the one that gives most. */
-static int rule_rank(const struct policy_rule *r, bool any_bytes)
+static int rule_rank(const struct policy *p, const struct policy_rule *r, bool any_bytes)
 {
-	return (any_bytes ? 2 : 0) + (r->n_addrs ? 1 : 0);
+	return (any_bytes ? 2 : 0) + (rule_terms(p, r)->n_addrs ? 1 : 0);
 }
 
 /* Of two rules for one and the same name, the one with limits counts: in doubt, less. */
@@ -54,7 +54,7 @@ static void weigh_allow(struct judgement *j, const struct policy_rule *r)
 	uint32_t packed = j->every_port ? 0 : rule_find_port(j->p, r, j->port);
 	bool any_bytes = PORT_ANY_BYTES(packed);
 	enum proto wanted = port_proto(j->port);
-	int rank = rule_rank(r, any_bytes);
+	int rank = rule_rank(j->p, r, any_bytes);
 
 	if (!j->every_port && packed == 0) {
 		j->near = j->near ? j->near : r;
@@ -70,9 +70,9 @@ static void weigh_allow(struct judgement *j, const struct policy_rule *r)
 
 static void weigh_deny(struct judgement *j, const struct policy_rule *r)
 {
-	if (j->every_port && r->n_ports)
+	if (j->every_port && rule_terms(j->p, r)->n_ports)
 		j->port_denied = true;
-	else if (!j->denied && (r->n_ports == 0 || rule_find_port(j->p, r, j->port)))
+	else if (!j->denied && (rule_terms(j->p, r)->n_ports == 0 || rule_find_port(j->p, r, j->port)))
 		j->denied = r;
 }
 
@@ -107,7 +107,7 @@ static bool every_port_denied(const struct policy *p, const struct name *name, c
 
 			if (r->flags & RULE_DENY || !(r->flags & (w.whole ? RULE_APEX : RULE_BELOW)))
 				continue;
-			for (size_t k = 0; k < r->n_ports; k++) {
+			for (size_t k = 0; k < rule_terms(p, r)->n_ports; k++) {
 				struct judgement j = { .p = p, .port = PORT_NUMBER(rule_ports(p, r)[k]) };
 
 				judge_name(&j, name);
@@ -269,7 +269,7 @@ bool match_is_ancestor(const struct policy *policy, const struct name *name)
 
 			if (!(r->flags & RULE_BELOW))
 				continue;
-			if (r->flags & RULE_DENY && r->n_ports == 0)
+			if (r->flags & RULE_DENY && rule_terms(policy, r)->n_ports == 0)
 				return false;
 			below |= !(r->flags & RULE_DENY);
 		}

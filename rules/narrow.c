@@ -45,18 +45,20 @@ static int add(struct narrowing *n, const struct policy_rule *r, struct rule_spe
 	struct prefix *addrs = NULL;
 	int rc;
 
-	if (r->n_addrs) {
-		addrs = reallocarray(NULL, r->n_addrs, sizeof(*addrs));
+	if (rule_terms(n->from, r)->n_addrs) {
+		addrs = reallocarray(NULL, rule_terms(n->from, r)->n_addrs, sizeof(*addrs));
 		if (!addrs)
 			return err_set(n->err, "out of memory");
-		memcpy(addrs, rule_addrs(n->from, r), r->n_addrs * sizeof(*addrs));
+		memcpy(addrs, rule_addrs(n->from, r), rule_terms(n->from, r)->n_addrs * sizeof(*addrs));
 	}
 	spec->addrs = addrs;
-	spec->n_addrs = r->n_addrs;
+	spec->n_addrs = rule_terms(n->from, r)->n_addrs;
 	spec->line = r->line;
-	spec->source = r->source == POLICY_SOURCES_MAX ? r->source : (uint16_t)(r->source + n->first_source);
+	spec->source = rule_terms(n->from, r)->source == POLICY_SOURCES_MAX
+			       ? rule_terms(n->from, r)->source
+			       : (uint16_t)(rule_terms(n->from, r)->source + n->first_source);
 	if (limited >= 0) {
-		spec->limits = *policy_rule_limits(n->from, (size_t)limited);
+		spec->limits = policy_rule_limits(n->from, (size_t)limited);
 		spec->limits_shared = n->limits[limited] >= 0;
 		spec->limits_at = spec->limits_shared ? (uint32_t)n->limits[limited] : 0;
 	}
@@ -80,7 +82,7 @@ static int rank_of(const struct narrowing *n, const struct policy_rule *r, size_
 {
 	uint32_t given = rule_find_port(n->from, r, PORT_NUMBER(n->ports[i]));
 
-	return (PORT_ANY_BYTES(given) ? 2 : 0) + (r->n_addrs ? 1 : 0);
+	return (PORT_ANY_BYTES(given) ? 2 : 0) + (rule_terms(n->from, r)->n_addrs ? 1 : 0);
 }
 
 /* Whether the rule decides before the one that is the best so far; they come from the most specific one on. */
@@ -181,7 +183,7 @@ static void take_port(struct narrowing *n, const struct policy_rule *r, size_t i
 {
 	spec->ports[spec->n_ports++] = n->ports[i];
 	n->kinds[i] |= rank_of(n, r, i) >= 2 ? KIND_ANY_BYTES : KIND_PLAIN;
-	n->kinds[i] |= r->n_addrs || r->flags & RULE_LIMITED ? KIND_SPECIAL : 0;
+	n->kinds[i] |= rule_terms(n->from, r)->n_addrs || r->flags & RULE_LIMITED ? KIND_SPECIAL : 0;
 }
 
 /* Adds a rule for `part` of the entry, with the ports for which it may decide before the best one. */
@@ -291,15 +293,15 @@ static int narrow_to(struct narrowing *n, const char *text)
 /* A deny rule, as it is. */
 static int copy_denial(struct narrowing *n, const struct policy_rule *r)
 {
-	struct rule_spec spec = { .list = ENTRY_DENY, .n_ports = r->n_ports };
+	struct rule_spec spec = { .list = ENTRY_DENY, .n_ports = rule_terms(n->from, r)->n_ports };
 	struct entry entry = entry_of(r);
 	int rc;
 
 	spec.entry = &entry;
-	spec.ports = reallocarray(NULL, r->n_ports + 1u, sizeof(*spec.ports));
+	spec.ports = reallocarray(NULL, rule_terms(n->from, r)->n_ports + 1u, sizeof(*spec.ports));
 	if (!spec.ports)
 		return err_set(n->err, "out of memory");
-	memcpy(spec.ports, rule_ports(n->from, r), r->n_ports * sizeof(*spec.ports));
+	memcpy(spec.ports, rule_ports(n->from, r), rule_terms(n->from, r)->n_ports * sizeof(*spec.ports));
 	rc = add(n, r, &spec);
 	free(spec.ports);
 	return rc;

@@ -20,11 +20,11 @@ static bool same_rule(const struct policy *p, const struct policy_rule *a, const
 {
 	unsigned mask = RULE_DENY | RULE_PREFIX | RULE_APEX | RULE_BELOW;
 
-	if ((a->flags & mask) != (b->flags & mask) || a->n_ports != b->n_ports || a->n_addrs != b->n_addrs)
+	if ((a->flags & mask) != (b->flags & mask) || rule_terms(p, a)->n_ports != rule_terms(p, b)->n_ports || rule_terms(p, a)->n_addrs != rule_terms(p, b)->n_addrs)
 		return false;
-	if (memcmp(rule_ports(p, a), rule_ports(p, b), a->n_ports * sizeof(uint32_t)) != 0)
+	if (memcmp(rule_ports(p, a), rule_ports(p, b), rule_terms(p, a)->n_ports * sizeof(uint32_t)) != 0)
 		return false;
-	for (size_t i = 0; i < a->n_addrs; i++) {
+	for (size_t i = 0; i < rule_terms(p, a)->n_addrs; i++) {
 		const struct prefix *x = &rule_addrs(p, a)[i], *y = &rule_addrs(p, b)[i];
 
 		if (x->len != y->len || !addr_equal(&x->addr, &y->addr))
@@ -41,7 +41,7 @@ static bool limits_clash(const struct policy *p, const struct policy_rule *a, co
 	if (!(a->flags & b->flags & RULE_LIMITED) || !(a->flags & b->flags & covers) ||
 	    policy_rule_limited(a) == policy_rule_limited(b))
 		return false;
-	for (size_t i = 0; i < a->n_ports; i++) {
+	for (size_t i = 0; i < rule_terms(p, a)->n_ports; i++) {
 		if (rule_find_port(p, b, PORT_NUMBER(rule_ports(p, a)[i])))
 			return true;
 	}
@@ -151,7 +151,7 @@ static int add_rules(struct policy *p, struct err *err)
 		if (r->flags & RULE_DUPLICATE)
 			continue;
 		p->n_live++;
-		for (size_t k = 0; k < r->n_ports && !(r->flags & RULE_DENY); k++) {
+		for (size_t k = 0; k < rule_terms(p, r)->n_ports && !(r->flags & RULE_DENY); k++) {
 			uint16_t port = PORT_NUMBER(rule_ports(p, r)[k]);
 
 			p->ports_used[port / 64] |= UINT64_C(1) << port % 64;
@@ -246,7 +246,7 @@ bool policy_rule_exempts(const struct policy *p, const struct policy_rule *rule,
 		return false;
 	if (rule->flags & RULE_PREFIX)
 		return exempts(rule_prefix(rule), a);
-	for (size_t i = 0; i < rule->n_addrs; i++) {
+	for (size_t i = 0; i < rule_terms(p, rule)->n_addrs; i++) {
 		if (exempts(&rule_addrs(p, rule)[i], a))
 			return true;
 	}

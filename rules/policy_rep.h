@@ -58,16 +58,22 @@ static inline const struct prefix *rule_prefix(const struct policy_rule *r)
 	return (const struct prefix *)r->tail;
 }
 
+/* What the rule says beside its name or prefix. */
+static inline const struct rule_terms *rule_terms(const struct policy *p, const struct policy_rule *r)
+{
+	return &p->store.terms[r->terms];
+}
+
 /* Its n_ports PORT_PACKs. */
 static inline const uint32_t *rule_ports(const struct policy *p, const struct policy_rule *r)
 {
-	return p->store.ports + r->ports;
+	return p->store.ports + rule_terms(p, r)->ports;
 }
 
 /* The prefixes of its `addresses:`. */
 static inline const struct prefix *rule_addrs(const struct policy *p, const struct policy_rule *r)
 {
-	return p->store.addrs + r->addrs;
+	return p->store.addrs + rule_terms(p, r)->addrs;
 }
 
 /* Whether both have the same limits of their own, or none. */

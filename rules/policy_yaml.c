@@ -378,8 +378,9 @@ static int read_item(struct loader *l, enum entry_list list)
 
 	l->n_ports = 0;
 	l->n_addrs = 0;
-	l->limits = (struct limits){ 0 };
 	if (l->event.type == YAML_MAPPING_START_EVENT) {
+		l->limits = (struct limits){ 0 };
+		spec.limits = &l->limits;
 		if (read_rule(l, list, &entry))
 			return -1;
 	} else if (l->event.type != YAML_SCALAR_EVENT) {
@@ -397,7 +398,6 @@ static int read_item(struct loader *l, enum entry_list list)
 	spec.n_ports = l->n_ports;
 	spec.addrs = l->addrs;
 	spec.n_addrs = l->n_addrs;
-	spec.limits = l->limits;
 	return store_add(builder_store(l->builder), &spec, l->err) ? wrap_at(l, at) : 0;
 }
 

@@ -38,9 +38,10 @@ static int compare_ports(const void *a, const void *b)
 
 static int compare_addrs(const struct policy *p, const struct policy_rule *x, const struct policy_rule *y)
 {
-	int rc = (x->n_addrs > y->n_addrs) - (x->n_addrs < y->n_addrs);
+	int rc = (rule_terms(p, x)->n_addrs > rule_terms(p, y)->n_addrs) -
+		 (rule_terms(p, x)->n_addrs < rule_terms(p, y)->n_addrs);
 
-	for (size_t i = 0; rc == 0 && i < x->n_addrs; i++)
+	for (size_t i = 0; rc == 0 && i < rule_terms(p, x)->n_addrs; i++)
 		rc = compare_prefix(&rule_addrs(p, x)[i], &rule_addrs(p, y)[i]);
 	return rc;
 }
@@ -59,8 +60,9 @@ static int compare_limits(const struct policy *p, const struct policy_rule *x, c
 		rc = (u > v) - (u < v);
 	}
 	if (rc == 0)
-		rc = (x->n_ports > y->n_ports) - (x->n_ports < y->n_ports);
-	for (size_t i = 0; rc == 0 && i < x->n_ports; i++)
+		rc = (rule_terms(p, x)->n_ports > rule_terms(p, y)->n_ports) -
+		     (rule_terms(p, x)->n_ports < rule_terms(p, y)->n_ports);
+	for (size_t i = 0; rc == 0 && i < rule_terms(p, x)->n_ports; i++)
 		rc = compare_ports(&rule_ports(p, x)[i], &rule_ports(p, y)[i]);
 	return rc;
 }
@@ -142,10 +144,10 @@ static size_t join_ports(const struct policy *p, const struct sort_item *items, 
 	for (size_t i = 0; i < n; i++) {
 		const struct policy_rule *r = rule_at(p, items[i].rule);
 
-		if (r->n_ports == 0)
+		if (rule_terms(p, r)->n_ports == 0)
 			return 0;
-		memcpy(ports + all, rule_ports(p, r), r->n_ports * sizeof(*ports));
-		all += r->n_ports;
+		memcpy(ports + all, rule_ports(p, r), rule_terms(p, r)->n_ports * sizeof(*ports));
+		all += rule_terms(p, r)->n_ports;
 	}
 	qsort(ports, all, sizeof(*ports), compare_ports);
 	for (size_t i = 0; i < all; i++) {
@@ -197,10 +199,10 @@ static void put_addrs(const struct policy *p, FILE *out, const struct policy_rul
 {
 	char text[PREFIX_STRLEN];
 
-	if (!r->n_addrs)
+	if (!rule_terms(p, r)->n_addrs)
 		return;
 	fputs("    addresses: [", out);
-	for (size_t i = 0; i < r->n_addrs; i++) {
+	for (size_t i = 0; i < rule_terms(p, r)->n_addrs; i++) {
 		fputs(i ? ", " : "", out);
 		put_scalar(out, prefix_format(&rule_addrs(p, r)[i], text));
 	}
@@ -212,7 +214,7 @@ static void put_rule(const struct policy *p, FILE *out, const struct policy_rule
 {
 	bool prefix = (r->flags & RULE_PREFIX) != 0;
 	bool plain = n == 0 || (!(r->flags & (RULE_DENY | RULE_PREFIX)) && ports_are_default(ports, n));
-	bool scalar = r->n_addrs == 0 && !(r->flags & RULE_LIMITED) && (plain || n == 1);
+	bool scalar = rule_terms(p, r)->n_addrs == 0 && !(r->flags & RULE_LIMITED) && (plain || n == 1);
 	char text[POLICY_ENTRY_MAX];
 	char entry[POLICY_ENTRY_MAX + 16];
 	char limits[LIMITS_ALL_MAX];
@@ -248,11 +250,11 @@ static int put_group(const struct policy *p, FILE *out, const struct sort_item *
 	size_t room = 1;
 
 	if (n == 1) {
-		put_rule(p, out, r, rule_ports(p, r), r->n_ports);
+		put_rule(p, out, r, rule_ports(p, r), rule_terms(p, r)->n_ports);
 		return 0;
 	}
 	for (size_t i = 0; i < n; i++)
-		room += rule_at(p, items[i].rule)->n_ports;
+		room += rule_terms(p, rule_at(p, items[i].rule))->n_ports;
 	ports = calloc(room, sizeof(*ports));
 	if (!ports)
 		return -ENOMEM;

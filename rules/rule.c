@@ -9,7 +9,7 @@
 uint32_t rule_find_port(const struct policy *p, const struct policy_rule *r, uint16_t port)
 {
 	const uint32_t *ports = rule_ports(p, r);
-	size_t low = 0, high = r->n_ports;
+	size_t low = 0, high = rule_terms(p, r)->n_ports;
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
@@ -28,11 +28,11 @@ bool rule_ports_within(const struct policy *p, const struct policy_rule *r, cons
 {
 	const uint32_t *ports = rule_ports(p, r);
 
-	if (by->n_ports == 0)
+	if (rule_terms(p, by)->n_ports == 0)
 		return true;
-	if (r->n_ports == 0)
+	if (rule_terms(p, r)->n_ports == 0)
 		return false;
-	for (size_t i = 0; i < r->n_ports; i++) {
+	for (size_t i = 0; i < rule_terms(p, r)->n_ports; i++) {
 		uint32_t found = rule_find_port(p, by, PORT_NUMBER(ports[i]));
 
 		if (!found || (PORT_ANY_BYTES(ports[i]) && !PORT_ANY_BYTES(found) && !(by->flags & RULE_DENY)))
@@ -103,13 +103,13 @@ const char *rule_pattern(const struct policy_rule *r, bool port_follows, char bu
 const char *rule_entry(const struct policy *p, const struct policy_rule *r, char buf[static POLICY_ENTRY_MAX])
 {
 	const uint32_t *ports = rule_ports(p, r);
-	bool plain =
-		r->n_ports == 0 || (!(r->flags & (RULE_DENY | RULE_PREFIX)) && ports_are_default(ports, r->n_ports));
+	bool plain = rule_terms(p, r)->n_ports == 0 ||
+		     (!(r->flags & (RULE_DENY | RULE_PREFIX)) && ports_are_default(ports, rule_terms(p, r)->n_ports));
 	size_t len;
 
 	rule_pattern(r, !plain, buf);
 	len = strlen(buf);
-	for (size_t i = 0; i < r->n_ports && !plain && len < POLICY_ENTRY_MAX - 1; i++) {
+	for (size_t i = 0; i < rule_terms(p, r)->n_ports && !plain && len < POLICY_ENTRY_MAX - 1; i++) {
 		len += (size_t)snprintf(buf + len, POLICY_ENTRY_MAX - len, "%c%u%s", i ? ',' : ':',
 					(unsigned)PORT_NUMBER(ports[i]), PORT_ANY_BYTES(ports[i]) ? "/tcp" : "");
 	}
@@ -129,14 +129,14 @@ const char *policy_rule_label(const struct policy *p, const struct policy_rule *
 	buf[0] = '\0';
 	if (!rule)
 		return buf;
-	if (rule->source == POLICY_SOURCES_MAX) {
+	if (rule_terms(p, rule)->source == POLICY_SOURCES_MAX) {
 		at = rule->flags & RULE_DENY ? mempcpy(buf, "--deny ", 7) : mempcpy(buf, "--allow ", 8);
 		if (!memccpy(at, rule_entry(p, rule, entry), '\0', (size_t)(end - at)))
 			end[-1] = '\0';
 		return buf;
 	}
 	/* Of a path that is too long the end counts: the file's name and the line. */
-	path = p->store.sources[rule->source];
+	path = p->store.sources[rule_terms(p, rule)->source];
 	len = strlen(path);
 	if (len > POLICY_RULE_LABEL_MAX - 16) {
 		path += len - (POLICY_RULE_LABEL_MAX - 16);

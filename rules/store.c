@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The arrays that rules lie in. A rule is 24 bytes and its name; the ports of
- * a rule that has the same as the one before it are stored once, so that a
- * long list of plain names needs no more than that. Limits are few and lie apart.
+ * The arrays that rules lie in. A rule is 14 bytes and its name; what it says beside its name is stored once for all rules
+ * of which a few before say the same, so that a long list of plain names needs no more than that. Limits are few and lie apart.
  */
 #include "rules/store.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/err.h"
+
+#define HUGE_PAGES_FROM	  (8u << 20) /* bytes of a table */
+#define TERMS_LOOKED_BACK 8	     /* a list has few kinds of rules, and they alternate */
 
 /*
  * Room for `more` elements of `size` bytes in an array that grows by halves.
@@ -82,7 +86,7 @@ static size_t thin_prefixes(struct prefix *prefixes, size_t n)
 static int reserve_rule(struct rule_store *s, size_t n_ports, size_t n_addrs, struct err *err)
 {
 	size_t words = sizeof(struct policy_rule) / 4 + 2 * RULE_ROOM;
-	void *mem[3];
+	void *mem[4];
 
 	static_assert(sizeof(struct prefix) / 4 + 1 <= RULE_ROOM, "room for either tail and the word behind it");
 
@@ -95,32 +99,43 @@ static int reserve_rule(struct rule_store *s, size_t n_ports, size_t n_addrs, st
 	mem[0] = reserve(s->words, &s->cap_words, s->n_words, words, sizeof(*s->words));
 	mem[1] = reserve(s->ports, &s->cap_ports, s->n_ports, n_ports + 1, sizeof(*s->ports));
 	mem[2] = reserve(s->addrs, &s->cap_addrs, s->n_addrs, n_addrs + 1, sizeof(*s->addrs));
+	mem[3] = reserve(s->terms, &s->cap_terms, s->n_terms, 1, sizeof(*s->terms));
 	s->words = mem[0] ? mem[0] : s->words;
 	s->ports = mem[1] ? mem[1] : s->ports;
 	s->addrs = mem[2] ? mem[2] : s->addrs;
-	if (!mem[0] || !mem[1] || !mem[2])
+	s->terms = mem[3] ? mem[3] : s->terms;
+	if (!mem[0] || !mem[1] || !mem[2] || !mem[3])
 		return err_set(err, "out of memory after %zu rules", s->n_rules);
 	return 0;
 }
 
-static uint32_t put_ports(struct rule_store *s, const uint32_t *ports, size_t n)
+/* Whether a rule with `n_ports` and `n_addrs` of these from this source says so. */
+static bool terms_are(const struct rule_store *s, const struct rule_terms *t, const struct rule_terms *like,
+		      const uint32_t *ports, const struct prefix *addrs)
 {
-	const struct policy_rule *last = s->n_rules ? store_rule(s, s->last) : NULL;
-
-	if (last && last->n_ports == n && (n == 0 || memcmp(s->ports + last->ports, ports, n * sizeof(*ports)) == 0))
-		return last->ports;
-	if (n)
-		memcpy(s->ports + s->n_ports, ports, n * sizeof(*ports));
-	s->n_ports += n;
-	return (uint32_t)(s->n_ports - n);
+	return t->source == like->source && t->n_ports == like->n_ports && t->n_addrs == like->n_addrs &&
+	       (t->n_ports == 0 || memcmp(s->ports + t->ports, ports, t->n_ports * sizeof(*ports)) == 0) &&
+	       (t->n_addrs == 0 || memcmp(s->addrs + t->addrs, addrs, t->n_addrs * sizeof(*addrs)) == 0);
 }
 
-static uint32_t put_addrs(struct rule_store *s, const struct prefix *addrs, size_t n)
+/* Stores terms, with room for them, unless they are among the last ones. Returns their place. */
+static uint32_t put_terms(struct rule_store *s, struct rule_terms terms, const uint32_t *ports,
+			  const struct prefix *addrs)
 {
-	if (n)
-		memcpy(s->addrs + s->n_addrs, addrs, n * sizeof(*addrs));
-	s->n_addrs += n;
-	return (uint32_t)(s->n_addrs - n);
+	for (size_t i = s->n_terms; i-- > 0 && s->n_terms - i <= TERMS_LOOKED_BACK;) {
+		if (terms_are(s, &s->terms[i], &terms, ports, addrs))
+			return (uint32_t)i;
+	}
+	terms.ports = (uint32_t)s->n_ports;
+	terms.addrs = (uint32_t)s->n_addrs;
+	if (terms.n_ports)
+		memcpy(s->ports + s->n_ports, ports, terms.n_ports * sizeof(*ports));
+	if (terms.n_addrs)
+		memcpy(s->addrs + s->n_addrs, addrs, terms.n_addrs * sizeof(*addrs));
+	s->n_ports += terms.n_ports;
+	s->n_addrs += terms.n_addrs;
+	s->terms[s->n_terms] = terms;
+	return (uint32_t)s->n_terms++;
 }
 
 /* Returns their place, or -1. */
@@ -140,7 +155,7 @@ static int put_limits(struct rule_store *s, const struct limits *limits, struct 
 
 static bool has_limits(const struct limits *limits)
 {
-	for (int i = 0; i < LIMIT_RULE_COUNT; i++) {
+	for (int i = 0; i < LIMIT_RULE_COUNT && limits; i++) {
 		if (limits->max[i])
 			return true;
 	}
@@ -152,7 +167,7 @@ static uint8_t flags_of(const struct rule_spec *spec)
 	const struct entry *e = spec->entry;
 	unsigned flags = spec->list == ENTRY_DENY ? RULE_DENY : 0;
 
-	flags |= spec->limits_shared || has_limits(&spec->limits) ? RULE_LIMITED : 0;
+	flags |= spec->limits_shared || has_limits(spec->limits) ? RULE_LIMITED : 0;
 	if (e->is_prefix)
 		return (uint8_t)(flags | RULE_PREFIX);
 	flags |= (e->apex ? RULE_APEX : 0) | (e->below ? RULE_BELOW : 0);
@@ -171,34 +186,46 @@ int store_add(struct rule_store *s, const struct rule_spec *spec, struct err *er
 	const struct entry *e = spec->entry;
 	size_t tail = e->is_prefix ? sizeof(e->prefix) : e->name.len + 1u;
 	uint8_t flags = flags_of(spec);
+	struct rule_terms terms = { .n_ports = (uint16_t)n_ports,
+				    .n_addrs = (uint16_t)n_addrs,
+				    .source = spec->source };
 	struct policy_rule *r;
 	int limits = (int)spec->limits_at;
 
 	if (reserve_rule(s, n_ports, n_addrs, err))
 		return -1;
 	if (flags & RULE_LIMITED && !spec->limits_shared)
-		limits = put_limits(s, &spec->limits, err);
+		limits = put_limits(s, spec->limits, err);
 	if (limits < 0)
 		return -1;
 	r = store_rule(s, (uint32_t)s->n_words);
 	*r = (struct policy_rule){
-		.next = RULE_NONE,
-		.ports = put_ports(s, ports, n_ports),
-		.addrs = put_addrs(s, spec->addrs, n_addrs),
+		.next = RULE_NONE, /* of a name's rule, arrange.c makes the hash of it */
 		.line = spec->line,
-		.n_ports = (uint16_t)n_ports,
-		.n_addrs = (uint16_t)n_addrs,
-		.source = spec->source,
+		.terms = put_terms(s, terms, ports, spec->addrs),
 		.name_len = e->is_prefix ? 0 : e->name.len,
 		.flags = flags,
 	};
 	memcpy(r->tail, e->is_prefix ? (const void *)&e->prefix : (const void *)e->name.s, tail);
-	s->last = (uint32_t)s->n_words;
 	s->n_words += rule_words(r);
 	if (flags & RULE_LIMITED)
 		s->words[s->n_words - 1] = (uint32_t)limits;
 	s->n_rules++;
 	return 0;
+}
+
+void *store_table(size_t n, size_t size)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *table = calloc(n, size);
+	size_t skip;
+
+	if (!table || n * size < HUGE_PAGES_FROM)
+		return table;
+	/* Whole pages that are this table's alone. Without huge ones it is only slower. */
+	skip = -(uintptr_t)table & (page - 1);
+	(void)!madvise(table + skip, (n * size - skip) & ~(page - 1), MADV_HUGEPAGE);
+	return table;
 }
 
 int store_add_source(struct rule_store *s, const char *path, struct err *err)
@@ -229,11 +256,11 @@ void store_cut(struct rule_store *s, const struct builder_mark *mark)
 	while (s->n_sources > mark->n_sources)
 		free(s->sources[--s->n_sources]);
 	s->n_words = mark->n_words;
+	s->n_terms = mark->n_terms;
 	s->n_ports = mark->n_ports;
 	s->n_addrs = mark->n_addrs;
 	s->n_limits = mark->n_limits;
 	s->n_rules = mark->n_rules;
-	s->last = mark->last;
 }
 
 void store_free(struct rule_store *s)
@@ -242,6 +269,7 @@ void store_free(struct rule_store *s)
 		free(s->sources[i]);
 	free(s->sources);
 	free(s->words);
+	free(s->terms);
 	free(s->ports);
 	free(s->addrs);
 	free(s->limits);

@@ -26,21 +26,29 @@ enum rule_flag {
 	RULE_APEX = 4,	      /* covers its name itself */
 	RULE_BELOW = 8,	      /* covers every name below it */
 	RULE_DELIBERATE = 16, /* was written with "!" */
-	RULE_DUPLICATE = 32,  /* says exactly what an earlier rule says: in no chain, never printed */
+	RULE_DUPLICATE = 32,  /* says exactly what an earlier rule says: decides nothing, never printed */
 	RULE_LIMITED = 64,    /* has limits of its own: behind its tail, in a word of its own, which of the store's */
 };
 
 struct policy_rule {
-	uint32_t next;	/* the next rule of the same name or prefix, or RULE_NONE */
-	uint32_t ports; /* first of its ports, PORT_PACK, sorted; none means all of them (deny only) */
-	uint32_t addrs; /* first of the prefixes that its name may resolve into */
+	union {
+		uint32_t hash; /* of its name */
+		uint32_t next; /* with RULE_PREFIX: the next rule of the same prefix, or RULE_NONE */
+	};
 	uint32_t line;	/* in its source */
-	uint16_t n_ports;
-	uint16_t n_addrs;
-	uint16_t source; /* index in sources, or POLICY_SOURCES_MAX: the command line */
+	uint32_t terms; /* which of the store's */
 	uint8_t name_len;
 	uint8_t flags; /* enum rule_flag */
 	char tail[];   /* its name, NUL-terminated; or, with RULE_PREFIX, its struct prefix */
+};
+
+/* What a rule says beside its name or prefix, and where. Those of a long list are mostly the same. */
+struct rule_terms {
+	uint32_t ports; /* first of its ports, PORT_PACK, sorted; none means all of them (deny only) */
+	uint32_t addrs; /* first of the prefixes that its name may resolve into */
+	uint16_t n_ports;
+	uint16_t n_addrs;
+	uint16_t source; /* index in sources, or POLICY_SOURCES_MAX: the command line */
 };
 
 /*
@@ -50,14 +58,14 @@ struct policy_rule {
  */
 struct rule_store {
 	uint32_t *words;
+	struct rule_terms *terms;
 	uint32_t *ports;
 	struct prefix *addrs;
 	char **sources;
 	struct limits *limits;
-	size_t n_words, n_ports, n_addrs, n_sources, n_limits;
-	size_t cap_words, cap_ports, cap_addrs, cap_sources, cap_limits;
+	size_t n_words, n_terms, n_ports, n_addrs, n_sources, n_limits;
+	size_t cap_words, cap_terms, cap_ports, cap_addrs, cap_sources, cap_limits;
 	size_t n_rules;
-	uint32_t last; /* the last rule; meaningless while there is none */
 };
 
 /* The rule at word `i`; moves when the store grows. */
@@ -66,12 +74,19 @@ static inline struct policy_rule *store_rule(const struct rule_store *s, uint32_
 	return (struct policy_rule *)(s->words + i);
 }
 
+/* Asks for a rule that will be read soon: both cache lines over which most of them lie, the name in the second. */
+static inline void rule_prefetch(const struct policy_rule *r)
+{
+	__builtin_prefetch(r);
+	__builtin_prefetch(r->tail + 40);
+}
+
 /* Words of a rule with what lies behind it. */
 static inline uint32_t rule_words(const struct policy_rule *r)
 {
 	size_t tail = r->flags & RULE_PREFIX ? sizeof(struct prefix) : r->name_len + 1u;
 
-	return (uint32_t)((sizeof(*r) + tail + 3) / 4) + (r->flags & RULE_LIMITED ? 1 : 0);
+	return (uint32_t)((offsetof(struct policy_rule, tail) + tail + 3) / 4) + (r->flags & RULE_LIMITED ? 1 : 0);
 }
 
 /* One rule on its way into a store. */
@@ -82,17 +97,16 @@ struct rule_spec {
 	size_t n_ports;		   /* 0: the default of its kind */
 	struct prefix *addrs;	   /* sorted in place */
 	size_t n_addrs;
-	struct limits limits; /* all zero: none of its own; or, */
-	bool limits_shared;   /* those of a rule that was added before, */
-	uint32_t limits_at;   /* which are these of the store's: both use them up */
+	const struct limits *limits; /* NULL or all zero: none of its own; or, */
+	bool limits_shared;	     /* those of a rule that was added before, */
+	uint32_t limits_at;	     /* which are these of the store's: both use them up */
 	uint16_t source;
 	uint32_t line;
 };
 
 /* How much a builder has, to go back to. */
 struct builder_mark {
-	size_t n_words, n_ports, n_addrs, n_sources, n_limits, n_rules;
-	uint32_t last;
+	size_t n_words, n_terms, n_ports, n_addrs, n_sources, n_limits, n_rules;
 	int file_mode;
 	struct limits limits;
 };
@@ -105,6 +119,12 @@ void store_cut(struct rule_store *store, const struct builder_mark *mark);
 
 /* Frees all arrays and makes the store empty. */
 void store_free(struct rule_store *store);
+
+/*
+ * Zeroed memory for `n` elements of `size` bytes in which look-ups go to and fro; in huge pages if it is large, since nearly each
+ * of them would miss the processor's table of small ones. To be freed with free(). NULL: out of memory.
+ */
+void *store_table(size_t n, size_t size);
 
 /* Adds a source; its index or -1. */
 int store_add_source(struct rule_store *store, const char *path, struct err *err);

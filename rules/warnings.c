@@ -67,7 +67,7 @@ static void say(struct warner *w, const struct policy_rule *r, const char *fmt, 
 	char label[POLICY_RULE_LABEL_MAX];
 	char entry[POLICY_ENTRY_MAX];
 	char text[WARNING_MAX];
-	bool flag = r->source == POLICY_SOURCES_MAX; /* its label shows the entry already */
+	bool flag = rule_terms(w->p, r)->source == POLICY_SOURCES_MAX; /* its label shows the entry already */
 	int len = snprintf(text, sizeof(text), "%s: %s%s", policy_rule_label(w->p, r, label),
 			   flag ? "" : rule_entry(w->p, r, entry), flag ? "" : ": ");
 	va_list ap;
@@ -87,7 +87,7 @@ static const char *other_rule(const struct policy *p, const struct policy_rule *
 	char entry[POLICY_ENTRY_MAX];
 
 	policy_rule_label(p, r, label);
-	if (r->source == POLICY_SOURCES_MAX)
+	if (rule_terms(p, r)->source == POLICY_SOURCES_MAX)
 		snprintf(buf, cap, "%s", label);
 	else
 		snprintf(buf, cap, "%s (%s)", label, rule_entry(p, r, entry));
@@ -97,11 +97,11 @@ static const char *other_rule(const struct policy *p, const struct policy_rule *
 /* Whether each address that `r` may resolve into is one that `by` may too. */
 static bool addrs_within(const struct policy *p, const struct policy_rule *r, const struct policy_rule *by)
 {
-	for (size_t i = 0; i < r->n_addrs; i++) {
+	for (size_t i = 0; i < rule_terms(p, r)->n_addrs; i++) {
 		const struct prefix *x = &rule_addrs(p, r)[i];
 		bool found = false;
 
-		for (size_t k = 0; k < by->n_addrs && !found; k++) {
+		for (size_t k = 0; k < rule_terms(p, by)->n_addrs && !found; k++) {
 			const struct prefix *y = &rule_addrs(p, by)[k];
 
 			found = y->len <= x->len && prefix_contains(y, &x->addr);
@@ -219,7 +219,7 @@ static void warn_wide(struct warner *w, const struct policy_rule *r)
 		say(w, r, SPECIAL_SANDBOX_TEXT);
 	else if (r->flags & RULE_PREFIX)
 		warn_prefix(w, r, rule_prefix(r));
-	for (size_t i = 0; i < r->n_addrs; i++)
+	for (size_t i = 0; i < rule_terms(w->p, r)->n_addrs; i++)
 		warn_prefix(w, r, &rule_addrs(w->p, r)[i]);
 	if (r->flags & RULE_DELIBERATE && r->name_len == 0)
 		say(w, r, "allows every name there is; what the sandbox sends can go to anybody");

@@ -396,7 +396,7 @@ static void room(void **state)
 	}
 	for (uint32_t i = 0; i < p->store.n_words; i = rule_after(p, i)) {
 		const struct policy_rule *r = rule_at(p, i);
-		size_t words = rule_words(r), name = (sizeof(*r) + r->name_len + 1 + 3) / 4;
+		size_t words = rule_words(r), name = (offsetof(struct policy_rule, tail) + r->name_len + 1 + 3) / 4;
 
 		assert_int_equal(words, name + (r->flags & RULE_LIMITED ? 1 : 0));
 		*(r->flags & RULE_LIMITED ? &limited : &plain) += 1;

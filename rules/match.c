@@ -26,8 +26,9 @@ struct judgement {
 	const struct policy_rule *near;	   /* it has the name or address, but not the port */
 	bool port_denied;		   /* with `every_port`: some port is denied, so ask for each */
 	bool any_bytes;
-	int rank;		       /* of `allowed` */
-	unsigned level, allowed_level; /* of what is looked at, and of `allowed`: 1 is the most specific */
+	int rank; /* of `allowed` */
+	size_t level,
+		allowed_level; /* of what is looked at, and of `allowed`: the same for rules of the same name or prefix */
 };
 
 /* The protocol that a port asks for, unless a rule says "any bytes". */
@@ -81,17 +82,14 @@ static void judge_name(struct judgement *j, const struct name *name)
 	struct name_walk w;
 
 	name_walk_begin(&w, j->p, name->s, name->len);
-	for (j->level = 1; name_walk_next(&w); j->level++) {
-		for (uint32_t i = w.rule; i != RULE_NONE; i = rule_at(j->p, i)->next) {
-			const struct policy_rule *r = rule_at(j->p, i);
-
-			if (!(r->flags & (w.whole ? RULE_APEX : RULE_BELOW)))
-				continue;
-			if (r->flags & RULE_DENY)
-				weigh_deny(j, r);
-			else
-				weigh_allow(j, r);
-		}
+	while (name_walk_next(&w)) {
+		if (!(w.rule->flags & (w.whole ? RULE_APEX : RULE_BELOW)))
+			continue;
+		j->level = w.left;
+		if (w.rule->flags & RULE_DENY)
+			weigh_deny(j, w.rule);
+		else
+			weigh_allow(j, w.rule);
 	}
 }
 
@@ -102,19 +100,17 @@ static bool every_port_denied(const struct policy *p, const struct name *name, c
 
 	name_walk_begin(&w, p, name->s, name->len);
 	while (name_walk_next(&w)) {
-		for (uint32_t i = w.rule; i != RULE_NONE; i = rule_at(p, i)->next) {
-			const struct policy_rule *r = rule_at(p, i);
+		const struct policy_rule *r = w.rule;
 
-			if (r->flags & RULE_DENY || !(r->flags & (w.whole ? RULE_APEX : RULE_BELOW)))
-				continue;
-			for (size_t k = 0; k < rule_terms(p, r)->n_ports; k++) {
-				struct judgement j = { .p = p, .port = PORT_NUMBER(rule_ports(p, r)[k]) };
+		if (r->flags & RULE_DENY || !(r->flags & (w.whole ? RULE_APEX : RULE_BELOW)))
+			continue;
+		for (size_t k = 0; k < rule_terms(p, r)->n_ports; k++) {
+			struct judgement j = { .p = p, .port = PORT_NUMBER(rule_ports(p, r)[k]) };
 
-				judge_name(&j, name);
-				if (!j.denied)
-					return false;
-				*denied = j.denied;
-			}
+			judge_name(&j, name);
+			if (!j.denied)
+				return false;
+			*denied = j.denied;
 		}
 	}
 	return true;
@@ -262,17 +258,13 @@ bool match_is_ancestor(const struct policy *policy, const struct name *name)
 	struct name_walk w;
 
 	name_walk_begin(&w, policy, name->s, name->len);
-	below |= w.allow_below;
+	below |= name_walk_allow_below(&w);
 	while (name_walk_next(&w)) {
-		for (uint32_t i = w.rule; i != RULE_NONE; i = rule_at(policy, i)->next) {
-			const struct policy_rule *r = rule_at(policy, i);
-
-			if (!(r->flags & RULE_BELOW))
-				continue;
-			if (r->flags & RULE_DENY && rule_terms(policy, r)->n_ports == 0)
-				return false;
-			below |= !(r->flags & RULE_DENY);
-		}
+		if (!(w.rule->flags & RULE_BELOW))
+			continue;
+		if (w.rule->flags & RULE_DENY && rule_terms(policy, w.rule)->n_ports == 0)
+			return false;
+		below |= !(w.rule->flags & RULE_DENY);
 	}
 	return below;
 }

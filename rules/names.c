@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of names: open addressing over every name that a rule has, and
- * every ancestor of one, eight bytes a slot. Invariant once a policy is built:
- * when a name is in the table, so are all its ancestors, and when one has
- * REF_ALLOW_BELOW, so have they. Adding ancestors may stop at the first that
- * is already as wanted, and a walk at the first that is missing.
+ * Names by their hashes: the walk over rules, which arrange.c puts into their slots, and the set of ancestors, which only a
+ * question about a name that no rule covers needs.
  */
 #include "rules/policy_rep.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,32 +13,97 @@
 
 #include "base/err.h"
 
-/* Of the name's labels from the right; each call brings in one more. A multiplication by a secret odd number a word. */
-static uint64_t hash_label(const uint64_t key[2], uint64_t h, const char *label, size_t len)
+int names_init(struct policy *p, struct err *err)
 {
-	uint64_t word;
+	struct name_table *t = &p->table;
+	ssize_t n = getrandom(t->key, sizeof(t->key), 0);
 
-	h ^= len;
-	while (len > sizeof(word)) {
-		memcpy(&word, label, sizeof(word));
-		h = (h ^ word) * key[1];
-		h ^= h >> 32;
-		label += sizeof(word);
-		len -= sizeof(word);
-	}
-	word = 0;
-	memcpy(&word, label, len);
-	h = (h ^ word) * key[1];
-	h ^= h >> 29;
-	return h * key[1];
+	if (n != sizeof(t->key))
+		return err_set_errno(err, n < 0 ? errno : EIO, "no random numbers from the kernel");
+	return 0;
 }
 
-static bool same_name(const struct policy *p, uint32_t ref, const char *name, size_t len)
+/* Both halves of the product of a secret and what is hashed: each bit depends on all. */
+static uint64_t mix(uint64_t a, uint64_t b)
 {
-	uint32_t at = ref & REF_INDEX;
-	const char *stored = ref & REF_RULE ? rule_at(p, at)->tail : (const char *)p->store.words + at;
+	unsigned __int128 product = (unsigned __int128)a * b;
 
-	return memcmp(stored, name, len) == 0 && stored[len] == '\0';
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* The bytes from `begin` to `end`, eight at most; the first one lowest. */
+static uint64_t load_word(const char *name, size_t begin, size_t end)
+{
+	uint64_t word = 0;
+
+	if (end - begin == 8)
+		memcpy(&word, name + begin, 8);
+	else
+		memcpy(&word, name + begin, end - begin);
+	return le64toh(word);
+}
+
+/* Marks each byte of the word that is a dot with 0x80, and no other. */
+static uint64_t find_dots(uint64_t word)
+{
+	const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
+	uint64_t rest = word ^ UINT64_C(0x2e2e2e2e2e2e2e2e);
+
+	return ~(((rest & low) + low) | rest | low);
+}
+
+void names_cut(const struct name_table *t, const char *name, size_t len, struct name_suffixes *s)
+{
+	uint64_t h = mix(t->key[0], t->key[1]);
+	size_t n = 0;
+
+	s->name = name;
+	s->len = len;
+	s->hash[n] = (uint32_t)(h >> 32);
+	s->start[n++] = (uint8_t)len;
+	/* From the end, eight bytes a word, so that the hash of each suffix is on the way. No byte of a name is 0. */
+	for (size_t begin, end = len; end > 0; end = begin) {
+		uint64_t word;
+
+		begin = end > 8 ? end - 8 : 0;
+		word = load_word(name, begin, end);
+
+		for (uint64_t dots = find_dots(word); dots;) {
+			size_t after = 8 - (size_t)__builtin_clzll(dots) / 8;
+			/* Behind a dot that is the last byte there are only the words before. */
+			uint64_t suffix = begin + after < end ? mix(h ^ word >> after * 8, t->key[1]) : h;
+
+			s->hash[n] = (uint32_t)(suffix >> 32);
+			s->start[n++] = (uint8_t)(begin + after);
+			dots ^= UINT64_C(0x80) << (after - 1) * 8;
+		}
+		h = mix(h ^ word, t->key[1]);
+	}
+	if (len > 0) {
+		s->hash[n] = (uint32_t)(h >> 32);
+		s->start[n++] = 0;
+	}
+	s->n = n;
+}
+
+uint32_t names_hash(const struct name_table *t, const char *name, size_t len)
+{
+	struct name_suffixes s;
+
+	names_cut(t, name, len, &s);
+	return s.hash[s.n - 1];
+}
+
+bool names_equal(const struct policy_rule *r, uint32_t hash, const char *name, size_t len)
+{
+	return r->hash == hash && r->name_len == len && memcmp(r->tail, name, len) == 0;
+}
+
+static bool is_ancestor(const struct policy *p, const struct ancestor *a, uint32_t hash, const char *name, size_t len)
+{
+	const char *stored = (const char *)p->store.words + a->at;
+
+	return a->hash == hash && memcmp(stored, name, len) == 0 && stored[len] == '\0';
 }
 
 static size_t first_slot(const struct name_table *t, uint32_t hash)
@@ -48,187 +111,158 @@ static size_t first_slot(const struct name_table *t, uint32_t hash)
 	return (size_t)((uint64_t)hash * t->n_slots >> 32);
 }
 
-/* The slot of the name, or the empty one where it belongs. */
-static struct name_slot *find_slot(const struct policy *p, uint32_t hash, const char *name, size_t len)
+/* The slot of the i-th suffix, or the empty one where it belongs; there is one, since some are always free. */
+static struct ancestor *find_ancestor(const struct policy *p, const struct name_suffixes *s, size_t i)
 {
 	const struct name_table *t = &p->table;
-	size_t i = first_slot(t, hash);
+	const char *name = s->name + s->start[i];
+	size_t len = s->len - s->start[i];
+	size_t at = first_slot(t, s->hash[i]);
 
-	while (t->slots[i].ref && (t->slots[i].hash != hash || !same_name(p, t->slots[i].ref, name, len)))
-		i = i + 1 < t->n_slots ? i + 1 : 0;
-	return &t->slots[i];
+	while (t->ancestors[at].at && !is_ancestor(p, &t->ancestors[at], s->hash[i], name, len))
+		at = at + 1 < t->n_slots ? at + 1 : 0;
+	return &t->ancestors[at];
 }
 
-/* A table for `n_slots`, with what is in the present one. */
-static int resize(struct name_table *t, size_t n_slots, struct err *err)
+/* Seven slots of ten may be used: the next one would need a bigger table. It begins with one for each rule, and a few. */
+static int make_room(struct policy *p, struct err *err)
 {
-	struct name_table bigger = *t;
+	struct name_table *t = &p->table;
+	size_t old_n = t->n_slots;
+	struct ancestor *old = t->ancestors, *bigger;
 
-	bigger.n_slots = n_slots;
-	bigger.slots = calloc(n_slots, sizeof(*bigger.slots));
-	if (!bigger.slots)
+	if ((t->n_used + 1) * 10 <= old_n * 7)
+		return 0;
+	t->n_slots = (old_n ? old_n : p->n_live) * 3 / 2 + 16;
+	bigger = store_table(t->n_slots, sizeof(*bigger));
+	if (!bigger)
 		return err_set(err, "out of memory for %zu names", t->n_used);
-	for (size_t i = 0; i < t->n_slots; i++) {
-		size_t at = first_slot(&bigger, t->slots[i].hash);
+	for (size_t i = 0; i < old_n; i++) {
+		size_t at = first_slot(t, old[i].hash);
 
-		if (!t->slots[i].ref)
+		if (!old[i].at)
 			continue;
-		while (bigger.slots[at].ref)
-			at = at + 1 < n_slots ? at + 1 : 0;
-		bigger.slots[at] = t->slots[i];
+		while (bigger[at].at)
+			at = at + 1 < t->n_slots ? at + 1 : 0;
+		bigger[at] = old[i];
 	}
-	free(t->slots);
-	*t = bigger;
+	free(old);
+	t->ancestors = bigger;
 	return 0;
 }
 
-int names_init(struct policy *p, struct err *err)
+void names_prefetch_ancestors(const struct name_table *t, const struct name_suffixes *s)
 {
-	ssize_t n = getrandom(p->table.key, sizeof(p->table.key), 0);
-
-	if (n != sizeof(p->table.key))
-		return err_set_errno(err, n < 0 ? errno : EIO, "no random numbers from the kernel");
-	p->table.key[1] |= 1;
-	/* With room for every rule's own name. */
-	return resize(&p->table, p->store.n_rules + p->store.n_rules / 2 + 16, err);
+	if (t->n_slots)
+		__builtin_prefetch(&t->ancestors[first_slot(t, s->hash[s->n - 2])], 1);
 }
 
-/* Seven slots of ten may be used: the next one would need a bigger table. */
-static int make_room(struct name_table *t, struct err *err)
+int names_add_ancestors(struct policy *p, const struct name_suffixes *s, struct err *err)
 {
-	if ((t->n_used + 1) * 10 <= t->n_slots * 7)
-		return 0;
-	return resize(t, t->n_slots + t->n_slots / 2, err);
-}
+	/* From the parent up; "" is above every name. One that is there has brought its own ancestors with it. */
+	for (size_t i = s->n - 1; i-- > 1;) {
+		struct ancestor *a;
 
-/* Cuts the name into its suffixes at label boundaries, shortest first, with their hashes. Returns how many. */
-static size_t cut_suffixes(const uint64_t key[2], const char *name, size_t len, uint32_t *hash, uint8_t *start)
-{
-	size_t end = len;
-	uint64_t h = key[0];
-	size_t n = 0;
-
-	for (size_t i = len; i-- > 0;) {
-		if (i > 0 && name[i - 1] != '.')
-			continue;
-		h = hash_label(key, h, name + i, end - i);
-		hash[n] = (uint32_t)(h >> 32);
-		start[n++] = (uint8_t)i;
-		end = i ? i - 1 : 0;
-	}
-	return n;
-}
-
-void names_prefetch(const struct policy *p, uint32_t rule)
-{
-	const struct policy_rule *r = rule_at(p, rule);
-	uint32_t hash[NAME_LABELS_MAX];
-	uint8_t start[NAME_LABELS_MAX];
-	size_t n = cut_suffixes(p->table.key, r->tail, r->name_len, hash, start);
-
-	/* The name's own slot, for names_add_rule(), and its parent's, for names_add_ancestors(). */
-	for (size_t i = n; i-- > 0 && i + 2 >= n;)
-		__builtin_prefetch(&p->table.slots[first_slot(&p->table, hash[i])], 1);
-}
-
-int names_add_rule(struct policy *p, uint32_t rule, struct err *err)
-{
-	const struct policy_rule *r = rule_at(p, rule);
-	const char *name = r->tail;
-	uint32_t hash[NAME_LABELS_MAX];
-	uint8_t start[NAME_LABELS_MAX];
-	struct name_slot *slot;
-	size_t n;
-
-	if (r->name_len == 0) {
-		if (p->root != RULE_NONE)
-			return policy_chain_add(p, p->root, rule, err);
-		p->root = rule;
-		return 0;
-	}
-	n = cut_suffixes(p->table.key, name, r->name_len, hash, start);
-	slot = find_slot(p, hash[n - 1], name, r->name_len);
-	if (slot->ref)
-		return policy_chain_add(p, slot->ref & REF_INDEX, rule, err);
-	slot->hash = hash[n - 1];
-	slot->ref = REF_RULE | rule;
-	p->table.n_used++;
-	return 0;
-}
-
-int names_add_ancestors(struct policy *p, uint32_t rule, bool allowed, struct err *err)
-{
-	const struct policy_rule *r = rule_at(p, rule);
-	const char *name = r->tail;
-	uint32_t below = allowed ? REF_ALLOW_BELOW : 0;
-	uint32_t hash[NAME_LABELS_MAX];
-	uint8_t start[NAME_LABELS_MAX];
-	size_t n = cut_suffixes(p->table.key, name, r->name_len, hash, start);
-
-	/* From the parent up. A name that has been reached before has brought its ancestors with it. */
-	while (n-- > 1) {
-		const char *suffix = name + start[n - 1];
-		struct name_slot *slot;
-
-		if (make_room(&p->table, err))
+		if (make_room(p, err))
 			return -1;
-		slot = find_slot(p, hash[n - 1], suffix, r->name_len - start[n - 1]);
-		if (slot->ref & (allowed ? REF_ALLOW_BELOW : REF_NAME))
+		a = find_ancestor(p, s, i);
+		if (a->at)
 			return 0;
-		if (!slot->ref) {
-			slot->hash = hash[n - 1];
-			slot->ref = REF_NAME | (uint32_t)(suffix - (const char *)p->store.words);
-			p->table.n_used++;
-		}
-		slot->ref |= below;
+		a->hash = s->hash[i];
+		a->at = (uint32_t)(s->name + s->start[i] - (const char *)p->store.words);
+		p->table.n_used++;
 	}
 	return 0;
 }
 
-static void prefetch_target(const struct policy *p, uint32_t hash)
+/* The slot from which on a rule for the i-th suffix may lie, in words; its class has some. */
+static uint32_t slot_of(const struct name_class *class, uint32_t hash)
 {
-	const struct name_slot *slot = &p->table.slots[first_slot(&p->table, hash)];
+	return class->first + (uint32_t)names_home(class, hash) * class->stride;
+}
 
-	if (slot->hash != hash || !slot->ref)
-		return;
-	if (slot->ref & REF_RULE)
-		__builtin_prefetch(rule_at(p, slot->ref & REF_INDEX));
-	else
-		__builtin_prefetch((const char *)p->store.words + (slot->ref & REF_INDEX));
+static const struct name_class *class_of(const struct policy *p, const struct name_suffixes *s, size_t i)
+{
+	return &p->table.classes[names_class(s->len - s->start[i])];
 }
 
 void name_walk_begin(struct name_walk *w, const struct policy *p, const char *name, size_t len)
 {
-	uint32_t hash[NAME_LABELS_MAX];
-	uint8_t start[NAME_LABELS_MAX];
-	size_t i;
+	names_cut(&p->table, name, len, &w->s);
+	w->p = p;
+	w->left = w->s.n;
+	w->stride = 0;
+	/* All at once, each with the next cache line: one trip to memory, however many labels there are. */
+	for (size_t i = w->s.n; i-- > 0;) {
+		const struct name_class *class = class_of(p, &w->s, i);
 
-	w->allow_below = false;
-	w->chain[0] = p->root;
-	w->n = cut_suffixes(p->table.key, name, len, hash, start);
-	/* All slots at once, then all that they refer to: two trips to memory, however many labels there are. */
-	for (i = 0; i < w->n; i++)
-		__builtin_prefetch(&p->table.slots[first_slot(&p->table, hash[i])]);
-	for (i = 0; i < w->n; i++)
-		prefetch_target(p, hash[i]);
-	for (i = 0; i < w->n; i++) {
-		const struct name_slot *slot = find_slot(p, hash[i], name + start[i], len - start[i]);
-
-		if (!slot->ref)
-			break;
-		w->chain[i + 1] = slot->ref & REF_RULE ? slot->ref & REF_INDEX : RULE_NONE;
-		w->allow_below = i + 1 == w->n && slot->ref & REF_ALLOW_BELOW;
+		if (class->n_homes == 0)
+			continue;
+		rule_prefetch(rule_at(p, slot_of(class, w->s.hash[i])));
 	}
-	w->left = i + 1;
+}
+
+/* Goes on to the next rule for the present suffix. */
+static bool next_of_suffix(struct name_walk *w)
+{
+	const struct name_suffixes *s = &w->s;
+	uint32_t hash = s->hash[w->left];
+	const char *name = s->name + s->start[w->left];
+	size_t len = s->len - s->start[w->left];
+
+	for (;;) {
+		const struct policy_rule *r = rule_at(w->p, w->next);
+
+		if (r->flags == 0 || r->hash > hash)
+			return false;
+		w->next += w->stride;
+		if (names_equal(r, hash, name, len)) {
+			w->rule = r;
+			return true;
+		}
+	}
 }
 
 bool name_walk_next(struct name_walk *w)
 {
-	while (w->left > 0) {
-		w->rule = w->chain[--w->left];
-		w->whole = w->left > 0 && w->left == w->n;
-		if (w->rule != RULE_NONE)
+	const struct name_class *class;
+
+	for (;;) {
+		if (w->stride && next_of_suffix(w))
 			return true;
+		if (w->left == 0)
+			return false;
+		w->left--;
+		w->whole = w->left == w->s.n - 1 && w->left > 0;
+		class = class_of(w->p, &w->s, w->left);
+		w->stride = class->stride;
+		w->next = slot_of(class, w->s.hash[w->left]);
 	}
-	return false;
+}
+
+bool names_each(struct name_cursor *c, const struct policy *p)
+{
+	for (; c->class < NAME_CLASSES; c->class ++, c->slot = 0) {
+		const struct name_class *class = &p->table.classes[c->class];
+
+		while (c->slot < class->n_slots) {
+			c->at = class->first + (uint32_t)c->slot++ * class->stride;
+			c->rule = rule_at(p, c->at);
+			if (c->rule->flags)
+				return true;
+			c->next = c->at + class->stride;
+		}
+	}
+	/* Behind the last class's last slot, which is empty, come those that are in none. */
+	c->at = c->next;
+	if (c->at >= p->store.n_words)
+		return false;
+	c->rule = rule_at(p, c->at);
+	c->next += rule_words(c->rule);
+	return true;
+}
+
+bool name_walk_allow_below(const struct name_walk *w)
+{
+	return w->p->table.n_used > 0 && find_ancestor(w->p, &w->s, w->s.n - 1)->at != 0;
 }

@@ -29,8 +29,8 @@ struct narrowing {
 	size_t n_ports;
 	/* The rule that decides for each port: of all that cover the entry, as match() would choose. */
 	const struct policy_rule *best[2];
-	unsigned level, best_level[2]; /* 1: the most specific */
-	unsigned kinds[2];	       /* KIND_… of the rules that are taken for each port */
+	size_t level, best_level[2]; /* the same for rules of the same name or prefix */
+	unsigned kinds[2];	     /* KIND_… of the rules that are taken for each port */
 	unsigned decided
 		[2];  /* RULE_APEX, RULE_BELOW: what more specific rules than the best decide of the entry's name */
 	bool covered; /* some rule covers the name or prefix, whatever its ports */
@@ -114,15 +114,12 @@ static void weigh_names(struct narrowing *n)
 	struct name_walk w;
 
 	name_walk_begin(&w, n->from, n->entry->name.s, n->entry->name.len);
-	for (n->level = 1; name_walk_next(&w); n->level++) {
+	while (name_walk_next(&w)) {
 		const unsigned need = w.whole ? wanted : RULE_BELOW;
 
-		for (uint32_t i = w.rule; i != RULE_NONE; i = rule_at(n->from, i)->next) {
-			const struct policy_rule *r = rule_at(n->from, i);
-
-			if (!(r->flags & RULE_DENY) && (r->flags & need) == need)
-				weigh(n, r);
-		}
+		n->level = w.left;
+		if (!(w.rule->flags & RULE_DENY) && (w.rule->flags & need) == need)
+			weigh(n, w.rule);
 	}
 }
 
@@ -223,8 +220,8 @@ static int add_rules(struct narrowing *n)
 {
 	struct entry part;
 
-	for (uint32_t at = 0; at < n->from->store.n_words; at = rule_after(n->from, at)) {
-		const struct policy_rule *r = rule_at(n->from, at);
+	for (size_t i = 0; i < n->from->store.n_rules; i++) {
+		const struct policy_rule *r = rule_at(n->from, n->from->given[i]);
 		int rc = 0;
 
 		if (r->flags & (RULE_DENY | RULE_DUPLICATE))
@@ -311,8 +308,8 @@ static int copy_denials(struct narrowing *n)
 {
 	const struct policy *from = n->from;
 
-	for (uint32_t i = 0; i < from->store.n_words; i = rule_after(from, i)) {
-		const struct policy_rule *r = rule_at(from, i);
+	for (size_t i = 0; i < from->store.n_rules; i++) {
+		const struct policy_rule *r = rule_at(from, from->given[i]);
 
 		if (r->flags & RULE_DENY && !(r->flags & RULE_DUPLICATE) && copy_denial(n, r))
 			return -1;

@@ -2,9 +2,9 @@
 /*
  * What a policy is made of. Only for rules/: everybody else uses policy.h and match.h.
  *
- * Rules lie in memory in the order in which they were given (store.h). Those
- * of the same name, and those of the same prefix, form a chain in that order,
- * its head found through a table of names (names.h) or a map of prefixes.
+ * Rules lie in memory where a lookup of their names goes (names.h); those of
+ * the same name one after the other in the order in which they were given. Address rules come after all of them. Those of
+ * the same prefix form a chain in that order, its head found through a map of prefixes.
  */
 #ifndef RULES_POLICY_REP_H
 #define RULES_POLICY_REP_H
@@ -14,14 +14,16 @@
 #include "rules/store.h"
 
 #define POLICY_ENTRY_MAX 320 /* text of a rule, cut if it has many ports */
+#define RULES_AHEAD	 16  /* how many rules before its turn one is asked for, where each is a cache miss */
 
 struct policy {
 	struct rule_store store;
 	struct name_table table;
-	uint32_t root; /* chain of the rules that cover every name */
+	uint32_t *given; /* all rules in the order in which they were given: the word of each */
 	struct prefix_map *prefixes;
 	size_t n_live; /* rules that are not RULE_DUPLICATE */
 	bool audit;
+	bool any_deny; /* some rule is a denial */
 	struct limits limits;
 	uint64_t ports_used[65536 / 64]; /* ports that some allow rule names */
 	char digest[POLICY_DIGEST_STRLEN];
@@ -37,19 +39,10 @@ bool builder_audit(const struct policy_builder *b);				  /* what all of it comes
 struct limits builder_limits(const struct policy_builder *b);
 void builder_reset(struct policy_builder *b); /* forgets everything without freeing: it was taken over */
 
-/* Appends `rule` to the chain that starts at `head`, or marks it RULE_DUPLICATE. Returns 0 or -1. */
-int policy_chain_add(struct policy *p, uint32_t head, uint32_t rule, struct err *err);
-
 /* The rule at word `i` of the store. */
 static inline const struct policy_rule *rule_at(const struct policy *p, uint32_t i)
 {
 	return store_rule(&p->store, i);
-}
-
-/* The rule after that at `i`, in the order in which they were given; n_words after the last one. */
-static inline uint32_t rule_after(const struct policy *p, uint32_t i)
-{
-	return i + rule_words(rule_at(p, i));
 }
 
 /* Of a rule with RULE_PREFIX. */
@@ -93,6 +86,12 @@ const char *rule_pattern(const struct policy_rule *r, bool port_follows, char bu
 
 /* The rule as an entry: "api.example.com", "host:22/tcp", "host:22,443"; returns `buf`. */
 const char *rule_entry(const struct policy *p, const struct policy_rule *r, char buf[static POLICY_ENTRY_MAX]);
+
+/*
+ * arrange.c: puts the rules that lie in `given`, store.n_words of them in words, where they are looked for, into memory of
+ * the policy's own; `given` is not of use any more. Returns 0 or -1.
+ */
+int policy_arrange(struct policy *p, uint32_t *given, struct err *err);
 
 /* print.c: the digest of the canonical text. Returns 0 or -1. */
 int print_digest(const struct policy *p, char buf[static POLICY_DIGEST_STRLEN], struct err *err);

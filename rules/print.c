@@ -18,7 +18,6 @@
 #include "rules/sort.h"
 
 #define PRINT_BUFFER 65536
-#define PRINT_AHEAD  8 /* rules, while one is being printed */
 
 static int compare_prefix(const struct prefix *x, const struct prefix *y)
 {
@@ -114,16 +113,15 @@ static bool same_key(const struct sort_item *x, const struct sort_item *y)
 /* The rules of one list in canonical order. Returns their number, or -1 when memory is out; `*items` is the caller's. */
 static ssize_t sort_rules(const struct policy *p, bool deny, struct sort_item **items)
 {
+	struct name_cursor c = { 0 };
 	size_t n = 0, same;
 
 	*items = malloc((p->n_live + 1) * sizeof(**items));
 	if (!*items)
 		return -1;
-	for (uint32_t i = 0; i < p->store.n_words; i = rule_after(p, i)) {
-		const struct policy_rule *r = rule_at(p, i);
-
-		if (!(r->flags & RULE_DUPLICATE) && ((r->flags & RULE_DENY) != 0) == deny)
-			(*items)[n++] = sort_item(r, i);
+	while (names_each(&c, p)) {
+		if (!(c.rule->flags & RULE_DUPLICATE) && ((c.rule->flags & RULE_DENY) != 0) == deny)
+			(*items)[n++] = sort_item(c.rule, c.at);
 	}
 	if (sort_items(*items, n))
 		return -1;
@@ -276,8 +274,8 @@ static int put_list(const struct policy *p, FILE *out, bool deny)
 		const struct policy_rule *r = rule_at(p, items[i].rule);
 
 		/* In sorted order each rule is a cache miss. */
-		if (i + PRINT_AHEAD < n)
-			__builtin_prefetch(rule_at(p, items[i + PRINT_AHEAD].rule));
+		if (i + RULES_AHEAD < n)
+			rule_prefetch(rule_at(p, items[i + RULES_AHEAD].rule));
 		for (same = 1; i + same < n; same++) {
 			if (!same_key(&items[i], &items[i + same]) ||
 			    compare_rules(p, r, rule_at(p, items[i + same].rule)) != 0)

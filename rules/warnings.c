@@ -166,16 +166,12 @@ static void search_names(struct search *s)
 		bool same = w.whole || s->r->name_len == 0;
 		unsigned need = same ? s->r->flags & (RULE_APEX | RULE_BELOW) : RULE_BELOW;
 
-		for (uint32_t i = w.rule; i != RULE_NONE; i = rule_at(s->p, i)->next) {
-			const struct policy_rule *by = rule_at(s->p, i);
-
-			if ((by->flags & need) == need)
-				consider(s, by, same);
-		}
+		if ((w.rule->flags & need) == need)
+			consider(s, w.rule, same);
 	}
 }
 
-/* A duplicate is in no chain, but the rule that it repeats is: it is found as any other that covers it. */
+/* No lookup finds a duplicate, but the rule that it repeats: as any other that covers it. */
 static void warn_useless(struct warner *w, const struct policy_rule *r)
 {
 	struct search s = { .p = w->p, .r = r };
@@ -281,8 +277,8 @@ size_t policy_warnings(const struct policy *p, void (*warn)(void *arg, const cha
 {
 	struct warner w = { .p = p, .warn = warn, .arg = arg };
 
-	for (uint32_t i = 0; i < p->store.n_words; i = rule_after(p, i)) {
-		const struct policy_rule *r = rule_at(p, i);
+	for (size_t i = 0; i < p->store.n_rules; i++) {
+		const struct policy_rule *r = rule_at(p, p->given[i]);
 
 		if (!(r->flags & RULE_DUPLICATE)) {
 			warn_wide(&w, r);

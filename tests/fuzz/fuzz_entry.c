@@ -3,7 +3,7 @@
  * Policy entries and the targets of explain: any text is one rule, which its
  * own canonical form means too, or is refused with a message that quotes it.
  *
- * links: rules/entry.c rules/pattern.c rules/store.c rules/builder.c rules/limits.c rules/names.c rules/sort.c rules/policy.c rules/special.c
+ * links: rules/entry.c rules/pattern.c rules/store.c rules/builder.c rules/limits.c rules/names.c rules/arrange.c rules/sort.c rules/policy.c rules/special.c
  * links: rules/rule.c rules/print.c rules/match.c rules/hint.c rules/reason.c rules/explain.c
  * links: base/addr.c base/prefix.c base/name.c base/err.c
  */

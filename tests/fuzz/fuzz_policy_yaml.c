@@ -4,7 +4,7 @@
  * with the path; what loads prints a policy that loads to the same digest, and
  * decides the same about names made of its own text.
  *
- * links: rules/entry.c rules/pattern.c rules/store.c rules/builder.c rules/limits.c rules/names.c rules/sort.c rules/policy.c rules/special.c
+ * links: rules/entry.c rules/pattern.c rules/store.c rules/builder.c rules/limits.c rules/names.c rules/arrange.c rules/sort.c rules/policy.c rules/special.c
  * links: rules/rule.c rules/print.c rules/match.c rules/policy_yaml.c rules/policy_text.c rules/warnings.c rules/reason.c
  * links: base/addr.c base/prefix.c base/name.c base/err.c
  */

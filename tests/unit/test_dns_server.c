@@ -4,7 +4,7 @@
  *
  * links: proxy/dns/dns_server.c proxy/dns/dns_tcp.c proxy/dns/dns_reply.c proxy/dns/dns_map.c
  * links: proxy/wire/dns_msg.c proxy/wire/dns_answer.c
- * links: rules/builder.c rules/limits.c rules/entry.c rules/hint.c rules/match.c rules/names.c rules/sort.c rules/pattern.c rules/policy.c
+ * links: rules/builder.c rules/limits.c rules/entry.c rules/hint.c rules/match.c rules/names.c rules/arrange.c rules/sort.c rules/pattern.c rules/policy.c
  * links: rules/print.c rules/reason.c rules/rule.c rules/special.c rules/store.c
  * links: base/addr.c base/bytes.c base/clock.c base/err.c base/name.c base/prefix.c
  * links: tests/unit/dns_bench.c

@@ -2,7 +2,7 @@
 /*
  * netgate explain: each way to ask, what is printed, and that the way out it shows is one.
  *
- * links: rules/entry.c rules/pattern.c rules/store.c rules/builder.c rules/limits.c rules/names.c rules/sort.c rules/policy.c rules/special.c
+ * links: rules/entry.c rules/pattern.c rules/store.c rules/builder.c rules/limits.c rules/names.c rules/arrange.c rules/sort.c rules/policy.c rules/special.c
  * links: rules/rule.c rules/print.c rules/match.c rules/hint.c rules/reason.c rules/explain.c
  * links: rules/policy_yaml.c rules/policy_text.c base/addr.c base/prefix.c base/name.c base/err.c
  */

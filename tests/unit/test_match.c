@@ -5,7 +5,7 @@
  *
  * Size: one table of cases a rule of the language; a split would only scatter them.
  *
- * links: rules/entry.c rules/pattern.c rules/store.c rules/builder.c rules/limits.c rules/names.c rules/sort.c rules/policy.c rules/special.c
+ * links: rules/entry.c rules/pattern.c rules/store.c rules/builder.c rules/limits.c rules/names.c rules/arrange.c rules/sort.c rules/policy.c rules/special.c
  * links: rules/rule.c rules/print.c rules/match.c rules/hint.c rules/reason.c
  * links: base/addr.c base/prefix.c base/name.c base/err.c
  */

@@ -2,7 +2,7 @@
 /*
  * A part of a policy: never more than the policy, and with all that comes with its rules.
  *
- * links: rules/entry.c rules/pattern.c rules/store.c rules/builder.c rules/limits.c rules/names.c rules/sort.c rules/policy.c rules/special.c
+ * links: rules/entry.c rules/pattern.c rules/store.c rules/builder.c rules/limits.c rules/names.c rules/arrange.c rules/sort.c rules/policy.c rules/special.c
  * links: rules/rule.c rules/print.c rules/match.c rules/reason.c rules/policy_yaml.c rules/policy_text.c rules/narrow.c
  * links: base/addr.c base/prefix.c base/name.c base/err.c
  */

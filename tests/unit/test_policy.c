@@ -5,7 +5,7 @@
  *
  * Size: one table of cases a rule of the language; a split would only scatter them.
  *
- * links: rules/entry.c rules/pattern.c rules/store.c rules/builder.c rules/limits.c rules/names.c rules/sort.c rules/policy.c rules/special.c
+ * links: rules/entry.c rules/pattern.c rules/store.c rules/builder.c rules/limits.c rules/names.c rules/arrange.c rules/sort.c rules/policy.c rules/special.c
  * links: rules/rule.c rules/print.c rules/match.c rules/reason.c rules/warnings.c rules/policy_yaml.c rules/policy_text.c
  * links: base/addr.c base/prefix.c base/name.c base/err.c
  */
@@ -24,6 +24,7 @@
 #include "base/err.h"
 #include "rules/match.h"
 #include "rules/policy_rep.h"
+#include "rules/sort.h"
 #include "rules/special.h"
 
 /* A policy from flags ("+allow", "-deny", "audit") and one YAML text (starts with "version"). Ends with NULL. */
@@ -299,6 +300,23 @@ static void entries_of_many_ports(void **state)
 	policy_free(p);
 }
 
+static void long_labels_keep_their_beginning(void **state)
+{
+	char flag[255] = "+", host[254] = "", buf[POLICY_RULE_LABEL_MAX];
+	struct policy *p;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(host) - 1; i++)
+		host[i] = i % 64 == 63 ? '.' : 'a';
+	memcpy(flag + 1, host, sizeof(host));
+	p = POLICY("version: 1\n", flag);
+	policy_rule_label(p, rule_for(p, host, 443), buf);
+	assert_int_equal(strlen(buf), POLICY_RULE_LABEL_MAX - 1);
+	assert_memory_equal(buf, "--allow ", 8);
+	assert_memory_equal(buf + 8, host, POLICY_RULE_LABEL_MAX - 9);
+	policy_free(p);
+}
+
 static void long_paths_keep_their_end(void **state)
 {
 	struct policy_builder *b = policy_builder_new();
@@ -433,6 +451,32 @@ static void too_many_rules(void **state)
 	policy_builder_free(b);
 }
 
+/* What rules say beside their names is stored once, also where a few kinds alternate. */
+static void shared_terms(void **state)
+{
+	static const char *const ports[] = { "", ":22", ":443/tcp" };
+	struct policy_builder *b = policy_builder_new();
+	char entry[64], text[POLICY_ENTRY_MAX];
+	struct err err = { "" };
+	struct policy *p;
+
+	(void)state;
+	for (size_t i = 0; i < 30; i++) {
+		snprintf(entry, sizeof(entry), "a%zu.test%s", i, ports[i % 3]);
+		assert_int_equal(policy_builder_allow(b, entry, &err), 0);
+	}
+	p = policy_build(b, &err);
+	assert_non_null(p);
+	assert_int_equal(p->store.n_terms, 3);
+	assert_int_equal(p->store.n_ports, 4);
+	for (size_t i = 0; i < 30; i++) {
+		snprintf(entry, sizeof(entry), "a%zu.test%s", i, ports[i % 3]);
+		assert_string_equal(rule_entry(p, rule_at(p, p->given[i]), text), entry);
+	}
+	policy_free(p);
+	policy_builder_free(b);
+}
+
 static void too_many_files(void **state)
 {
 	struct policy_builder *b = policy_builder_new();
@@ -472,6 +516,66 @@ static void a_large_policy(void **state)
 	}
 	assert_null(rule_for(p, "h100000.test", 22));
 	policy_free(p);
+}
+
+/* Of a name of any length, each suffix is found and has the hash that it has by itself. */
+static void suffixes(void **state)
+{
+	const struct name_table t = { .key = { 0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9 } };
+	char name[NAME_LEN_MAX + 1];
+	struct name_suffixes s;
+
+	(void)state;
+	for (size_t label = 1; label <= NAME_LABEL_MAX; label++) {
+		for (size_t len = 1; len <= NAME_LEN_MAX; len++) {
+			size_t n = 1;
+
+			for (size_t i = 0; i < len; i++)
+				name[i] = (i + 1) % (label + 1) == 0 && i + 1 < len ? '.' : (char)('a' + i % 26);
+			name[len] = '\0';
+			names_cut(&t, name, len, &s);
+			for (size_t i = len; i-- > 0;) {
+				if (i > 0 && name[i - 1] != '.')
+					continue;
+				assert_true(n < s.n);
+				assert_int_equal(s.start[n], i);
+				assert_int_equal(s.hash[n], names_hash(&t, name + i, len - i));
+				n++;
+			}
+			assert_int_equal(s.n, n);
+			assert_int_equal(s.start[0], len);
+			assert_int_equal(s.hash[0], names_hash(&t, name, 0));
+		}
+	}
+}
+
+/* Whether the upper halves of few keys are the same, or of many, or of all: sorted, and equal ones in the order they had. */
+static void sorting(void **state)
+{
+	static const struct {
+		size_t n;
+		uint32_t upper, lower; /* different ones */
+	} cases[] = { { 0, 1, 1 },     { 1, 1, 1 },	 { 2, 1, 2 },	     { 500, 1, 300 },
+		      { 500, 400, 1 }, { 5000, 400, 9 }, { 5000, 20, 70000 } };
+	struct sort_item items[5000];
+	uint32_t random = 1;
+
+	(void)state;
+	for (size_t c = 0; c < sizeof(cases) / sizeof(*cases); c++) {
+		for (uint32_t i = 0; i < cases[c].n; i++) {
+			random = random * 1664525 + 1013904223;
+			items[i] = (struct sort_item){ { (random >> 8) % cases[c].upper * 0x1000193,
+							 (random >> 4) % cases[c].lower * 0x10001 },
+						       i };
+		}
+		assert_int_equal(sort_items(items, cases[c].n), 0);
+		for (size_t i = 1; i < cases[c].n; i++) {
+			const struct sort_item *x = &items[i - 1], *y = &items[i];
+			uint64_t a = (uint64_t)x->key[0] << 32 | x->key[1], b = (uint64_t)y->key[0] << 32 | y->key[1];
+
+			assert_true(a < b || (a == b && x->rule < y->rule));
+		}
+	}
 }
 
 #define WARNINGS_MAX 8192
@@ -700,11 +804,15 @@ int main(void)
 		cmocka_unit_test(sizes_and_modes),
 		cmocka_unit_test(labels),
 		cmocka_unit_test(entries_of_many_ports),
+		cmocka_unit_test(long_labels_keep_their_beginning),
 		cmocka_unit_test(long_paths_keep_their_end),
 		cmocka_unit_test(exemptions),
 		cmocka_unit_test(addresses_decide),
 		cmocka_unit_test(too_many_rules_for_one_name),
 		cmocka_unit_test(too_many_rules),
+		cmocka_unit_test(shared_terms),
+		cmocka_unit_test(suffixes),
+		cmocka_unit_test(sorting),
 		cmocka_unit_test(too_many_files),
 		cmocka_unit_test(a_large_policy),
 		cmocka_unit_test(no_warnings),

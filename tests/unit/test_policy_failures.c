@@ -3,7 +3,7 @@
  * What does not happen on a good day: memory that is out and calls that fail, each one in turn, while a policy is
  * loaded, built, narrowed and printed; and names whose hashes are the same.
  *
- * links: rules/entry.c rules/pattern.c rules/store.c rules/builder.c rules/limits.c rules/names.c rules/sort.c rules/policy.c rules/special.c
+ * links: rules/entry.c rules/pattern.c rules/store.c rules/builder.c rules/limits.c rules/names.c rules/arrange.c rules/sort.c rules/policy.c rules/special.c
  * links: rules/rule.c rules/print.c rules/match.c rules/reason.c rules/policy_yaml.c rules/policy_text.c rules/narrow.c
  * links: base/addr.c base/prefix.c base/name.c base/err.c
  * wraps: calloc malloc reallocarray strdup fopencookie fclose getrandom yaml_parser_initialize yaml_parser_parse
@@ -390,18 +390,25 @@ static const char *rule_for(const struct policy *p, const char *host)
 	return policy_rule_label(p, match(p, &request).rule, label);
 }
 
-/* With a key of zeros the hash of every name of labels up to four bytes is 0. */
+/* With a key of zeros the hash of every name is 0. */
 static void equal_hashes(void **state)
 {
-	static const char *const flags[] = { "+a.test", "+ab.test", "+abc.test", "+*.w.test", "-bad.w.test", "+te" };
+	static const char *const flags[] = { "+a.test",	 "+ab.test",	"+abc.test", "+*.w.test", "+b.test",
+					     "+ab.test", "-bad.w.test", "+te",	     "+x.y.test" };
 	struct policy *p = keyed(0, 0, flags, COUNT(flags));
+	struct name name;
+	size_t n = 0;
 
 	(void)state;
+	for (struct name_cursor c = { 0 }; names_each(&c, p); n++)
+		assert_int_equal(c.rule->hash, 0);
+	assert_int_equal(n, COUNT(flags));
 	for (size_t i = 0; i < p->table.n_slots; i++) {
-		assert_int_equal(p->table.slots[i].hash, 0);
-		assert_int_equal(p->table.slots[i].ref != 0, i < p->table.n_used);
+		assert_int_equal(p->table.ancestors[i].hash, 0);
+		assert_int_equal(p->table.ancestors[i].at != 0, i < p->table.n_used);
 	}
-	assert_int_equal(p->table.n_used, 7); /* and "test" */
+	assert_int_equal(p->table.n_used, 2); /* test, y.test */
+	assert_string_equal(rule_for(p, "b.test"), "--allow b.test");
 	assert_string_equal(rule_for(p, "a.test"), "--allow a.test");
 	assert_string_equal(rule_for(p, "ab.test"), "--allow ab.test");
 	assert_string_equal(rule_for(p, "abc.test"), "--allow abc.test");
@@ -412,34 +419,56 @@ static void equal_hashes(void **state)
 	assert_string_equal(rule_for(p, "w.test"), "");
 	assert_string_equal(rule_for(p, "test"), "");
 	assert_string_equal(rule_for(p, "t"), "");
+	assert_int_equal(name_canonical("te", 2, &name), 0);
+	assert_false(match_is_ancestor(p, &name));
 	policy_free(p);
 }
 
-/* A name that is not there, in an empty table, whose slots have hash 0, too. */
+/* A name that is not there, where no name is and where there is a slot whose hash is 0, too. */
 static void hash_of_an_empty_slot(void **state)
 {
 	static const char *const flags[] = { "+*!" };
 	struct policy *p = keyed(0, 0, flags, COUNT(flags));
+	struct name name;
 
 	(void)state;
 	assert_int_equal(p->table.n_used, 0);
 	assert_string_equal(rule_for(p, "a.test"), "--allow *!");
+	assert_int_equal(name_canonical("a.test", 6, &name), 0);
+	assert_true(match_is_ancestor(p, &name));
 	policy_free(p);
 }
 
-/* With this key several names belong into the last slot of the table, in both of its sizes, and lie in its first ones. */
-static void around_the_end_of_the_table(void **state)
+/* With this key all names of a class belong into the last slot that a hash can say, and lie in those behind it. */
+static void behind_the_last_home(void **state)
+{
+	static const char *const flags[] = { "+a.test", "+b.test", "+c.test", "+d.test" };
+	struct policy *p = keyed(15, 0xf519f86ee2385b72, flags, COUNT(flags));
+	const struct name_class *class = &p->table.classes[names_class(6)];
+
+	(void)state;
+	assert_int_equal(class->n_homes, 5);
+	assert_int_equal(class->n_slots, 4 + 4 + 1);
+	for (size_t i = 0; i < 4; i++)
+		assert_string_equal(strchr(rule_for(p, flags[i] + 1), ' ') + 1, flags[i] + 1);
+	assert_string_equal(rule_for(p, "e.test"), "");
+	policy_free(p);
+}
+
+/* With this key several names belong into the last slot of the ancestors, in both of its sizes, and lie in its first ones. */
+static void around_the_end_of_the_ancestors(void **state)
 {
 	static const char *const flags[] = { "+n.m.l.k.j.i.h.g.f.e.d.c.b.a.test" };
-	struct policy *p = keyed(15, 0xbd00000000c95337, flags, COUNT(flags));
+	struct policy *p = keyed(15, 0xbe19b3ad35d82c8, flags, COUNT(flags));
 	const struct name_table *t = &p->table;
 	const char *at = flags[0] + 1;
 	struct name name;
 
 	(void)state;
-	assert_int_equal(t->n_slots, 25);
-	assert_int_equal(t->n_used, 15);
-	assert_int_equal((uint64_t)t->slots[0].hash * t->n_slots >> 32, 24);
+	assert_int_equal(t->n_slots, 41);
+	assert_int_equal(t->n_used, 14);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal((uint64_t)t->ancestors[i].hash * t->n_slots >> 32, 40);
 	assert_string_equal(rule_for(p, at), "--allow n.m.l.k.j.i.h.g.f.e.d.c.b.a.test");
 	while ((at = name_parent(at))) {
 		assert_int_equal(name_canonical(at, strlen(at), &name), 0);
@@ -462,7 +491,8 @@ int main(void)
 		cmocka_unit_test(without_a_suffix_list),
 		cmocka_unit_test(equal_hashes),
 		cmocka_unit_test(hash_of_an_empty_slot),
-		cmocka_unit_test(around_the_end_of_the_table),
+		cmocka_unit_test(behind_the_last_home),
+		cmocka_unit_test(around_the_end_of_the_ancestors),
 	};
 
 	return cmocka_run_group_tests(tests, add_many, NULL);

@@ -3,7 +3,7 @@
  * Policies in YAML: what loads, and for everything else the exact place and a
  * message that says what to write. A file that fails leaves the builder as it was.
  *
- * links: rules/entry.c rules/pattern.c rules/store.c rules/builder.c rules/limits.c rules/names.c rules/sort.c rules/policy.c rules/special.c
+ * links: rules/entry.c rules/pattern.c rules/store.c rules/builder.c rules/limits.c rules/names.c rules/arrange.c rules/sort.c rules/policy.c rules/special.c
  * links: rules/rule.c rules/print.c rules/match.c rules/reason.c rules/policy_yaml.c rules/policy_text.c
  * links: base/addr.c base/prefix.c base/name.c base/err.c
  */

@@ -3,7 +3,7 @@
  * Limits of single rules: how they are written and written back, which rule's
  * count, what is refused, and that rules without any take no more room for them.
  *
- * links: rules/entry.c rules/pattern.c rules/store.c rules/builder.c rules/limits.c rules/names.c rules/sort.c rules/policy.c rules/special.c
+ * links: rules/entry.c rules/pattern.c rules/store.c rules/builder.c rules/limits.c rules/names.c rules/arrange.c rules/sort.c rules/policy.c rules/special.c
  * links: rules/rule.c rules/print.c rules/match.c rules/hint.c rules/reason.c rules/explain.c rules/warnings.c
  * links: rules/policy_yaml.c rules/policy_text.c rules/narrow.c base/addr.c base/prefix.c base/name.c base/err.c
  */
@@ -394,8 +394,8 @@ static void room(void **state)
 		snprintf(host, sizeof(host), "x%s.ex.test", hosts[i]);
 		assert_string_equal(limits_for(p, host, 443, PROTO_TLS), "");
 	}
-	for (uint32_t i = 0; i < p->store.n_words; i = rule_after(p, i)) {
-		const struct policy_rule *r = rule_at(p, i);
+	for (size_t i = 0; i < p->store.n_rules; i++) {
+		const struct policy_rule *r = rule_at(p, p->given[i]);
 		size_t words = rule_words(r), name = (offsetof(struct policy_rule, tail) + r->name_len + 1 + 3) / 4;
 
 		assert_int_equal(words, name + (r->flags & RULE_LIMITED ? 1 : 0));

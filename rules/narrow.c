@@ -272,10 +272,11 @@ static int narrow_to(struct narrowing *n, const char *text)
 		return err_set(n->err, "%s is not permitted", quoted);
 	for (size_t i = 0; i < n->n_ports; i++)
 		if (!n->best[i])
-			return err_set(n->err,
-				       "%s: port %u%s is not permitted; name the port that you need, as in "
-				       "HOST:443",
-				       quoted, PORT_NUMBER(n->ports[i]), PORT_ANY_BYTES(n->ports[i]) ? "/tcp" : "");
+			return err_set(n->err, "%s: port %u%s is not permitted%s", quoted, PORT_NUMBER(n->ports[i]),
+				       PORT_ANY_BYTES(n->ports[i]) ? "/tcp" : "",
+				       entry.port ? "; other ports of it are"
+						  : "; without a port, it stands for 80 and 443: name the one that you "
+						    "need, as in HOST:443");
 	if (add_rules(n))
 		return -1;
 	for (size_t i = 0; i < n->n_ports; i++)

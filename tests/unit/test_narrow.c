@@ -142,9 +142,11 @@ static void refused(void **state)
 	assert_narrowed("*.test!", "error: \"*.test!\" is not permitted");
 	assert_narrowed("*!", "error: \"*!\" is not permitted");
 	assert_narrowed("notapi.test", "error: \"notapi.test\" is not permitted");
-	assert_narrowed("api.test:22", "error: \"api.test:22\": port 22 is not permitted");
+	assert_narrowed("api.test:22", "error: \"api.test:22\": port 22 is not permitted; other ports of it are");
 	assert_narrowed("api.test:443/tcp", "error: \"api.test:443/tcp\": port 443/tcp is not permitted");
-	assert_narrowed("zone.test", "error: \"zone.test\": port 80 is not permitted");
+	assert_narrowed(
+		"zone.test",
+		"error: \"zone.test\": port 80 is not permitted; without a port, it stands for 80 and 443: name");
 	assert_narrowed("db.test:5434", "error: \"db.test:5434\": port 5434 is not permitted");
 	assert_narrowed("203.0.112.0/23:8443", "error: \"203.0.112.0/23:8443\" is not permitted");
 	assert_narrowed("203.0.113.0/24:443", "error: \"203.0.113.0/24:443\": port 443 is not permitted");

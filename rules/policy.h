@@ -91,8 +91,10 @@ int policy_print(const struct policy *p, FILE *out);
  * Calls `warn` with one line for each rule that is too wide, never used
  * because another one covers or denies it, or lists a public DNS-over-HTTPS
  * resolver. Returns the number of warnings.
+ * With `deliberate` also for what can't be there by mistake, since it has to be said expressly: a wildcard over a public suffix (`!`), and
+ * private addresses that a rule opens.
  */
-size_t policy_warnings(const struct policy *p, void (*warn)(void *arg, const char *text), void *arg);
+size_t policy_warnings(const struct policy *p, bool deliberate, void (*warn)(void *arg, const char *text), void *arg);
 
 /* "policy.yaml:4" or "--allow api.example.com"; returns `buf`. "" for a NULL rule. */
 const char *policy_rule_label(const struct policy *p, const struct policy_rule *rule,

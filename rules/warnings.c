@@ -53,6 +53,7 @@ static const char *const doh_hosts[] = {
 
 struct warner {
 	const struct policy *p;
+	bool deliberate; /* also of what the policy says in so many words */
 	void (*warn)(void *arg, const char *text);
 	void *arg;
 	size_t n;
@@ -200,9 +201,9 @@ static void warn_prefix(struct warner *w, const struct policy_rule *r, const str
 		    "%s is very wide; private and local addresses in it are still refused, name those by "
 		    "prefixes of their own",
 		    text);
-	else if (within)
+	else if (within && w->deliberate)
 		say(w, r, "opens %s, which is in %s (%s); netgate will dial it", text, within->prefix, within->purpose);
-	else if (overlap)
+	else if (overlap && !within)
 		say(w, r, "%s includes %s (%s), which is still refused; name it by a prefix of its own", text,
 		    overlap->prefix, overlap->purpose);
 }
@@ -217,9 +218,11 @@ static void warn_wide(struct warner *w, const struct policy_rule *r)
 		warn_prefix(w, r, rule_prefix(r));
 	for (size_t i = 0; i < rule_terms(w->p, r)->n_addrs; i++)
 		warn_prefix(w, r, &rule_addrs(w->p, r)[i]);
-	if (r->flags & RULE_DELIBERATE && r->name_len == 0)
+	if (!(r->flags & RULE_DELIBERATE && w->deliberate))
+		return;
+	if (r->name_len == 0)
 		say(w, r, "allows every name there is; what the sandbox sends can go to anybody");
-	else if (r->flags & RULE_DELIBERATE)
+	else
 		say(w, r,
 		    "covers a whole public suffix; anyone can get a name below it and receive what the sandbox "
 		    "sends");
@@ -273,9 +276,9 @@ static void warn_doh(struct warner *w)
 	}
 }
 
-size_t policy_warnings(const struct policy *p, void (*warn)(void *arg, const char *text), void *arg)
+size_t policy_warnings(const struct policy *p, bool deliberate, void (*warn)(void *arg, const char *text), void *arg)
 {
-	struct warner w = { .p = p, .warn = warn, .arg = arg };
+	struct warner w = { .p = p, .deliberate = deliberate, .warn = warn, .arg = arg };
 
 	for (size_t i = 0; i < p->store.n_rules; i++) {
 		const struct policy_rule *r = rule_at(p, p->given[i]);

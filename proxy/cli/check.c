@@ -41,7 +41,7 @@ int command_check(int argc, char **argv)
 	p = policy_load_file(argv[2], &err);
 	if (!p)
 		return command_fail(1, &err);
-	policy_warnings(p, warn, NULL);
+	policy_warnings(p, true, warn, NULL);
 	r = policy_print(p, stdout);
 	if (r == 0 && fflush(stdout) != 0)
 		r = -errno;

@@ -37,7 +37,7 @@ static const char text[] =
 	"                        command's own standard output goes to standard error\n"
 	"  --job NAME            the job's name in each record\n"
 	"  --json                the result, with the command's output, as one object on stdout\n"
-	"  -q, --quiet           no summary at the end\n"
+	"  -q, --quiet           no warnings about the policy, no summary at the end\n"
 	"  -v, --verbose         a line on stderr for each attempt; not together with --quiet\n"
 	"\n"
 	"The sandbox\n"

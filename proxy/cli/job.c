@@ -51,6 +51,48 @@ int job_prepare(struct job *j, struct err *err)
 	return log_open(o->log, j->name, &j->log, err);
 }
 
+/* ---- warnings ---- */
+
+struct warner {
+	void (*say)(void *arg, const char *text);
+	void *arg;
+	size_t n;
+};
+
+static void warn(void *arg, const char *text)
+{
+	struct warner *w = arg;
+
+	if (w->n++ < JOB_WARNINGS_MAX)
+		w->say(w->arg, text);
+}
+
+void job_warnings(const struct job *j, void (*say)(void *arg, const char *text), void *arg)
+{
+	struct warner w = { .say = say, .arg = arg };
+	char text[96];
+
+	if (j->options.quiet || j->options.permits)
+		return;
+	policy_warnings(j->policy, false, warn, &w);
+	if (w.n <= JOB_WARNINGS_MAX)
+		return;
+	snprintf(text, sizeof(text), "and %zu more; netgate check POLICY has them all", w.n - JOB_WARNINGS_MAX);
+	say(arg, text);
+}
+
+static void tell_warning(void *arg, const char *text)
+{
+	tell(*(const int *)arg, "warning: %s", text);
+}
+
+void job_tell_warnings(const struct job *j, int tell_fd)
+{
+	job_warnings(j, tell_warning, &tell_fd);
+}
+
+/* ---- descriptors ---- */
+
 int job_make_sockets(struct job *j, struct err *err)
 {
 	const int type = SOCK_SEQPACKET | SOCK_CLOEXEC;

@@ -35,6 +35,17 @@ struct job {
 /* Policy, name, name servers, log: all that can fail is done before anything is started. Returns 0 or -1. */
 int job_prepare(struct job *j, struct err *err);
 
+#define JOB_WARNINGS_MAX 10
+
+/*
+ * What `netgate check` would warn of in the job's policy, but for what is there on purpose, a line each, and how many more than JOB_WARNINGS_MAX there are. Nothing
+ * with --quiet, nor with --permits: those policies are the administrator's to check.
+ */
+void job_warnings(const struct job *j, void (*say)(void *arg, const char *text), void *arg);
+
+/* The same for a person. */
+void job_tell_warnings(const struct job *j, int tell_fd);
+
 /* Makes handoff, report and control. Returns 0 or -1. */
 int job_make_sockets(struct job *j, struct err *err);
 

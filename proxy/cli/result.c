@@ -183,6 +183,22 @@ static json_t *any_text(const char *text)
 	return string;
 }
 
+static void put_warning(void *arg, const char *text)
+{
+	json_array_append_new(arg, any_text(text));
+}
+
+static void put_warnings(json_t *o, const struct job *j)
+{
+	json_t *warnings = json_array();
+
+	job_warnings(j, put_warning, warnings);
+	if (json_array_size(warnings) > 0)
+		json_object_set_new(o, "warnings", warnings);
+	else
+		json_decref(warnings);
+}
+
 int result_print(struct result *r, const struct job *j, const struct monitor *m, int status)
 {
 	json_t *o = json_object(), *notes = json_array();
@@ -202,6 +218,7 @@ int result_print(struct result *r, const struct job *j, const struct monitor *m,
 	for (int i = 0; i < m->n_notes; i++)
 		json_array_append_new(notes, any_text(m->notes[i]));
 	json_object_set_new(o, "notes", notes);
+	put_warnings(o, j);
 	json_object_set_new(o, "job", json_string(j->name));
 	if (log_is_worth_reading(&j->log))
 		json_object_set_new(o, "log", any_text(j->log.path));

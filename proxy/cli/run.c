@@ -149,6 +149,8 @@ static int run_roles(struct job *j, struct err *err)
 	int status;
 
 	j->tell_fd = m.tell_fd = m.log.tell_fd = tell_open();
+	if (!json)
+		job_tell_warnings(j, j->tell_fd);
 	m.log.path = j->log.path[0] ? j->log.path : NULL;
 	if (json) {
 		if (result_open(&result, err) < 0)

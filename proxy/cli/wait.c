@@ -210,6 +210,7 @@ int wait_for_sandboxes(struct job *j, struct err *err)
 
 	if (job_prepare(j, err) < 0 || check_limits(policy_limits(j->policy), err) < 0)
 		return command_fail(EXIT_NETGATE, err);
+	job_tell_warnings(j, STDERR_FILENO);
 	if (o->detach) {
 		waiting = go_to_background(&status, err);
 		j->log.created = j->log.created && waiting >= 0; /* it is the child's now, to be removed or not */

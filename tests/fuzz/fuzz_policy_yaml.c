@@ -93,7 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (i == 0 || memchr(" \"'[.", data[i - 1], 5))
 			compare(p, again, data + i, size - i);
 	}
-	assert(policy_warnings(p, count, &n) == n);
+	assert(policy_warnings(p, true, count, &n) == n);
 	policy_free(p);
 	policy_free(again);
 	free(text);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line: help, errors that say what to do, policies from files, check and explain."""
 
+import json
 import os
 import subprocess
 
@@ -149,6 +150,37 @@ def test_usage_errors(lab, args, word):
                          env={"XDG_STATE_HOME": lab.folder}, mounts=lab.host.mounts(tmpfs={"/var/log": "16m"}))
     assert (result.rc, result.out) == (125, ""), result
     assert result.err.startswith("netgate: ") and word in result.err, result
+
+
+WARNED = ["--allow", "localhost:5432", "--allow", "ok.test", "--allow", "ok.test:443"]
+
+
+def test_warnings_before_a_run(lab):
+    """As netgate check has them, before the command; not with --quiet, nor for policies that the caller can't change."""
+    result = lab.netgate(WARNED, ["sh", "-c", "echo started >&2"])
+    first, second, third = result.err.splitlines()[:3]
+    assert first.startswith("netgate: warning: --allow localhost:5432: ") and "the sandbox itself" in first, result
+    assert (second, third) == ("netgate: warning: --allow ok.test:443: never needed: --allow ok.test covers it", "started"), result
+    assert "warning" not in lab.netgate(["--quiet", *WARNED], ["true"]).err
+    on_purpose = "version: 1\nallow: [ok.test, '*!:99', '10.2.0.5:5432', {host: db.test, addresses: [10.2.0.0/16]}]\n"
+    path = policy_file(lab, on_purpose)
+    assert "warning" not in lab.netgate(["--policy", path], ["true"]).err
+    assert cli(lab, "check", path).stderr.count("warning: ") == 3
+
+    told = json.loads(lab.netgate(["--json", *WARNED], ["true"]).out)
+    assert len(told["warnings"]) == 2 and told["warnings"][1] == second.partition("warning: ")[2], told
+    assert "warnings" not in json.loads(lab.netgate(["--json", "--allow", "ok.test"], ["true"]).out)
+
+    os.makedirs(f"{lab.folder}/warned")
+    os.chmod(f"{lab.folder}/warned", 0o755)
+    policy_file(lab, "version: 1\nallow: ['localhost:5432']\n", "warned/default.yaml")
+    assert "warning" not in lab.netgate(["--permits", f"{lab.folder}/warned"], ["true"]).err
+
+
+def test_many_warnings(lab):
+    path = policy_file(lab, "version: 1\nallow:\n" + "".join(f"  - n{i}.localhost:80\n" for i in range(13)))
+    lines = [line for line in lab.netgate(["--policy", path], ["true"]).err.splitlines() if "warning: " in line]
+    assert len(lines) == 11 and lines[-1] == "netgate: warning: and 3 more; netgate check POLICY has them all", lines
 
 
 def test_policy_file(lab, who):

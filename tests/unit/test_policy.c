@@ -593,7 +593,7 @@ static void assert_warnings(struct policy *p, size_t n, const char *wanted)
 {
 	char all[WARNINGS_MAX] = "";
 
-	assert_int_equal(policy_warnings(p, collect, all), n);
+	assert_int_equal(policy_warnings(p, true, collect, all), n);
 	assert_string_equal(all, wanted);
 	policy_free(p);
 }
@@ -637,6 +637,23 @@ static void warnings_of_width(void **state)
 		"netgate's own\n"
 		"--allow dot.test:853: port 853 is for DNS; a resolver there answers, and receives, any name past "
 		"netgate's own\n");
+}
+
+/* Before a run nothing is said of what is there on purpose. */
+static void warnings_of_mistakes_only(void **state)
+{
+	struct policy *p = policy_of((const char *const[]){ "+*!:99", "+*.com!:99", "+10.2.0.5:22", "+0.0.0.0/0:22",
+							    "+10.0.0.0/7:22", "+192.0.0.0/23:22", NULL });
+	char all[WARNINGS_MAX] = "";
+
+	(void)state;
+	policy_warnings(p, false, collect, all);
+	assert_null(strstr(all, "opens "));
+	assert_null(strstr(all, "can go to anybody"));
+	assert_null(strstr(all, "public suffix;"));
+	assert_non_null(strstr(all, "--allow 0.0.0.0/0:22: 0.0.0.0/0 is very wide"));
+	assert_non_null(strstr(all, "which is still refused"));
+	policy_free(p);
 }
 
 static void warnings_of_useless_rules(void **state)
@@ -818,6 +835,7 @@ int main(void)
 		cmocka_unit_test(no_warnings),
 		cmocka_unit_test(warnings_of_width),
 		cmocka_unit_test(warnings_of_useless_rules),
+		cmocka_unit_test(warnings_of_mistakes_only),
 		cmocka_unit_test(warnings_of_rules_with_addresses),
 		cmocka_unit_test(warnings_of_equal_rules),
 		cmocka_unit_test(warnings_of_resolvers),

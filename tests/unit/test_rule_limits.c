@@ -343,7 +343,7 @@ static void warnings(void **state)
 
 	(void)state;
 	got[0] = '\0';
-	policy_warnings(p, take_warning, got);
+	policy_warnings(p, true, take_warning, got);
 	assert_string_equal(
 		got,
 		"p.yaml:3: a.ex.test: its limit of upload 1GB does nothing: the whole job may have no more than 1GB\n"

@@ -143,6 +143,54 @@ static void put_limits(const struct policy *p, const struct policy_rule *r, FILE
 		fprintf(out, "       within its limits: %s\n", limits_text(policy_rule_limits(p, (size_t)which), text));
 }
 
+/* A request that is allowed, and where the limits of rules that cover it are looked for. */
+struct search {
+	const struct policy *p;
+	const struct request *request;
+	const struct policy_rule *decides;
+	FILE *out;
+};
+
+/* A rule that would allow it, too, and whose limits don't hold because another one decides. */
+static void put_idle_limits(const struct search *s, const struct policy_rule *r)
+{
+	int which = policy_rule_limited(r);
+	uint32_t packed = rule_find_port(s->p, r, s->request->port);
+	enum proto wanted = match_port_proto(s->request->port);
+	char label[POLICY_RULE_LABEL_MAX], text[LIMITS_ALL_MAX];
+
+	if (which < 0 || packed == 0 || which == policy_rule_limited(s->decides) ||
+	    (wanted != PROTO_ANY && wanted != s->request->proto && !PORT_ANY_BYTES(packed)))
+		return;
+	fprintf(s->out, "       not within those of %s: %s\n", policy_rule_label(s->p, r, label),
+		limits_text(policy_rule_limits(s->p, (size_t)which), text));
+}
+
+static bool visit_prefix(void *arg, uint32_t head)
+{
+	const struct search *s = arg;
+
+	for (uint32_t i = head; i != RULE_NONE; i = rule_at(s->p, i)->next)
+		put_idle_limits(s, rule_at(s->p, i));
+	return false;
+}
+
+/* Limits of one rule only hold: that of the rule which decides. */
+static void put_other_limits(const struct search *s, const struct name *name)
+{
+	struct name_walk w;
+
+	if (!name) {
+		prefix_map_visit(s->p->prefixes, &s->request->dst, visit_prefix, (void *)s);
+		return;
+	}
+	name_walk_begin(&w, s->p, name->s, name->len);
+	while (name_walk_next(&w)) {
+		if (w.rule->flags & (w.whole ? RULE_APEX : RULE_BELOW))
+			put_idle_limits(s, w.rule);
+	}
+}
+
 static void put_rule(const struct policy *p, const struct verdict *v, FILE *out)
 {
 	char label[POLICY_RULE_LABEL_MAX];
@@ -238,6 +286,8 @@ static bool explain_one(const struct policy *p, const struct target *t, uint16_t
 	if (v.allow && v.rule) {
 		put_addrs(p, v.rule, out);
 		put_limits(p, v.rule, out);
+		put_other_limits(&(struct search){ .p = p, .request = &request, .decides = v.rule, .out = out },
+				 t->has_name ? &t->name : NULL);
 	}
 	if (!is_sandbox_itself(t))
 		put_way(&request, &v, out);
@@ -260,7 +310,7 @@ int explain(const struct policy *p, const char *what, FILE *out, struct err *err
 		any = explain_one(p, &t, 443, PROTO_TLS, out);
 		any |= explain_one(p, &t, 80, PROTO_HTTP, out);
 	} else {
-		proto = t.has_proto ? t.proto : t.port == 443 ? PROTO_TLS : t.port == 80 ? PROTO_HTTP : PROTO_ANY;
+		proto = t.has_proto ? t.proto : match_port_proto(t.port);
 		any = explain_one(p, &t, t.port, proto, out);
 	}
 	if (is_sandbox_itself(&t))

@@ -31,8 +31,7 @@ struct judgement {
 		allowed_level; /* of what is looked at, and of `allowed`: the same for rules of the same name or prefix */
 };
 
-/* The protocol that a port asks for, unless a rule says "any bytes". */
-static enum proto port_proto(uint16_t port)
+enum proto match_port_proto(uint16_t port)
 {
 	return port == 443 ? PROTO_TLS : port == 80 ? PROTO_HTTP : PROTO_ANY;
 }
@@ -54,7 +53,7 @@ static void weigh_allow(struct judgement *j, const struct policy_rule *r)
 {
 	uint32_t packed = j->every_port ? 0 : rule_find_port(j->p, r, j->port);
 	bool any_bytes = PORT_ANY_BYTES(packed);
-	enum proto wanted = port_proto(j->port);
+	enum proto wanted = match_port_proto(j->port);
 	int rank = rule_rank(j->p, r, any_bytes);
 
 	if (!j->every_port && packed == 0) {
@@ -160,7 +159,7 @@ static struct verdict conclude(const struct judgement *j, enum reason nothing)
 		v.rule = j->allowed;
 		v.any_bytes = j->any_bytes;
 	} else if (j->wrong) {
-		v.reason = port_proto(j->port) == PROTO_TLS ? REASON_NOT_TLS : REASON_NOT_HTTP;
+		v.reason = match_port_proto(j->port) == PROTO_TLS ? REASON_NOT_TLS : REASON_NOT_HTTP;
 		v.rule = j->wrong;
 	} else if (j->near) {
 		v.reason = REASON_PORT_NOT_ALLOWED;

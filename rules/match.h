@@ -54,6 +54,9 @@ struct verdict {
  */
 struct verdict match(const struct policy *policy, const struct request *request);
 
+/* What a port asks for, unless a rule says "any bytes": TLS on 443, HTTP on 80. */
+enum proto match_port_proto(uint16_t port);
+
 /* True when some allow rule (or audit mode) could let something through on this port: worth waiting for a name. */
 bool match_port_used(const struct policy *policy, uint16_t port);
 

@@ -244,6 +244,43 @@ static void warn_limits(struct warner *w, const struct policy_rule *r)
 	}
 }
 
+/* A name that the rule covers and a rule for some of its names does not: its own, or one below it. */
+static bool name_of(const struct policy_rule *r, struct name *name)
+{
+	char text[NAME_LEN_MAX + 8];
+
+	snprintf(text, sizeof(text), "%s%s%s", r->flags & RULE_APEX ? "" : "a.a",
+		 r->flags & RULE_APEX || !r->name_len ? "" : ".", r->tail);
+	return name_canonical(text, strlen(text), name) == 0;
+}
+
+/* Limits that don't hold, since another rule gives more and decides: all of match() is asked, for one name or address of the rule. */
+static void warn_outranked(struct warner *w, const struct policy_rule *r)
+{
+	char other[POLICY_RULE_LABEL_MAX + POLICY_ENTRY_MAX + 4];
+	struct name name;
+
+	if (policy_rule_limited(r) < 0 || (!(r->flags & RULE_PREFIX) && !name_of(r, &name)))
+		return;
+	for (size_t i = 0; i < rule_terms(w->p, r)->n_ports; i++) {
+		uint16_t port = PORT_NUMBER(rule_ports(w->p, r)[i]);
+		struct request request = { .proto = match_port_proto(port), .port = port };
+		struct verdict v;
+
+		if (r->flags & RULE_PREFIX)
+			request.dst = rule_prefix(r)->addr;
+		else
+			request.names[NAME_FROM_DNS] = &name;
+		v = match(w->p, &request);
+		if (!v.allow || policy_rule_limited(v.rule) == policy_rule_limited(r) ||
+		    (r->flags & RULE_PREFIX && rule_prefix(v.rule)->len > rule_prefix(r)->len))
+			continue;
+		say(w, r, "its limits do not hold on port %u: %s gives more and decides there", port,
+		    other_rule(w->p, v.rule, other, sizeof(other)));
+		return;
+	}
+}
+
 /* Ports on which a resolver would listen. */
 static void warn_dns_port(struct warner *w, const struct policy_rule *r)
 {
@@ -286,6 +323,7 @@ size_t policy_warnings(const struct policy *p, bool deliberate, void (*warn)(voi
 		if (!(r->flags & RULE_DUPLICATE)) {
 			warn_wide(&w, r);
 			warn_limits(&w, r);
+			warn_outranked(&w, r);
 			warn_dns_port(&w, r);
 		}
 		warn_useless(&w, r);

@@ -354,22 +354,29 @@ static void warnings(void **state)
 	policy_free(p);
 }
 
+static void assert_explained(const char *text, const char *what, const char *says)
+{
+	struct policy *p = policy_of(text);
+	struct err err = { "" };
+	char *said = NULL;
+	size_t len;
+	FILE *out = open_memstream(&said, &len);
+
+	assert_int_equal(explain(p, what, out, &err), 0);
+	fclose(out);
+	assert_string_equal(said, says);
+	free(said);
+	policy_free(p);
+}
+
 static void explained(void **state)
 {
-	struct policy *p = policy_of(BEGIN "  - {host: a.ex.test, ports: [22], limits: {upload: 1MiB, idle: 30s}}\n");
-	struct err err = { "" };
-	char *text = NULL;
-	size_t len;
-	FILE *out = open_memstream(&text, &len);
-
 	(void)state;
-	assert_int_equal(explain(p, "a.ex.test:22", out, &err), 0);
-	fclose(out);
-	assert_string_equal(text, "allow  a.ex.test:22 (tcp)\n"
-				  "       rule p.yaml:3: a.ex.test:22\n"
-				  "       within its limits: upload: 1MiB, idle: 30s\n");
-	free(text);
-	policy_free(p);
+	assert_explained(BEGIN "  - {host: a.ex.test, ports: [22], limits: {upload: 1MiB, idle: 30s}}\n",
+			 "a.ex.test:22",
+			 "allow  a.ex.test:22 (tcp)\n"
+			 "       rule p.yaml:3: a.ex.test:22\n"
+			 "       within its limits: upload: 1MiB, idle: 30s\n");
 }
 
 /* Limits lie apart: rules around them are found, and are as large as ever. */

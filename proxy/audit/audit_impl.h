@@ -82,6 +82,9 @@ int record_write(struct audit *a, struct record *r);
 /* The host that a decision is about: the one to dial, or for a denial the most specific one seen; NULL when none was. */
 const struct name *decision_host(const struct audit_decision *d, enum name_from *from);
 
+/* True when the limit that a denial names is the policy's: the gate's DNS has a bound of connections of its own. */
+bool decision_is_limited(const struct audit_decision *d);
+
 /* Writes a decision record; with `count` it stands for so many denials of a kind. Returns 0 or -errno, as record_write(). */
 int record_decision(struct audit *a, const struct audit_decision *d, uint64_t count);
 

@@ -13,6 +13,7 @@
 #include "base/version.h"
 #include "proxy/audit/audit_impl.h"
 #include "proxy/audit/flood.h"
+#include "rules/limit_met.h"
 #include "rules/policy.h"
 
 const char *door_word(enum door door)
@@ -186,9 +187,15 @@ static void put_seen(struct json *j, const struct audit_decision *d)
 		json_bytes(j, "path", d->path, d->path_len, RECORD_PATH_MAX);
 }
 
-static void put_verdict(struct json *j, const struct policy *policy, const struct verdict *verdict)
+bool decision_is_limited(const struct audit_decision *d)
 {
-	char label[POLICY_RULE_LABEL_MAX];
+	return d->door != DOOR_DNS || d->verdict->reason != REASON_LIMIT_CONNECTIONS;
+}
+
+static void put_verdict(struct json *j, const struct policy *policy, const struct audit_decision *d)
+{
+	const struct verdict *verdict = d->verdict;
+	char label[POLICY_RULE_LABEL_MAX], limit[LIMITS_TEXT_MAX];
 
 	json_word(j, "verdict", verdict->allow ? "allow" : "deny");
 	json_word(j, "reason", reason_word(verdict->reason));
@@ -196,6 +203,8 @@ static void put_verdict(struct json *j, const struct policy *policy, const struc
 		json_word(j, "would", reason_word(verdict->would));
 	if (verdict->rule)
 		json_text(j, "rule", policy_rule_label(policy, verdict->rule, label));
+	if (decision_is_limited(d))
+		put_word(j, "limit", limit_met(policy, verdict, limit));
 }
 
 static void count_decision(struct audit_totals *t, const struct audit_decision *d)
@@ -223,7 +232,7 @@ int record_decision(struct audit *a, const struct audit_decision *d, uint64_t co
 	json_endpoint(&r.json, "dst", &d->dst);
 	put_names(&r.json, d);
 	put_seen(&r.json, d);
-	put_verdict(&r.json, a->policy, d->verdict);
+	put_verdict(&r.json, a->policy, d);
 	if (count)
 		json_u64(&r.json, "count", count);
 	ret = record_write(a, &r);

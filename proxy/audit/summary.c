@@ -13,6 +13,7 @@
 #include "proxy/audit/show.h"
 #include "proxy/audit/tally.h"
 #include "rules/hint.h"
+#include "rules/limit_met.h"
 #include "rules/policy.h"
 
 #define SUMMARY_RAW_MAX 60 /* bytes shown of a raw name */
@@ -50,11 +51,13 @@ static size_t count_below(struct tally *t, const struct tally_key *key, const ch
 /* What a person wants to know of the first of its kind. */
 static void describe(struct audit *a, struct tally_entry *e, const struct audit_decision *d)
 {
-	char hint[HINT_MAX], label[POLICY_RULE_LABEL_MAX];
+	char hint[HINT_MAX], label[POLICY_RULE_LABEL_MAX], limit[LIMIT_MET_MAX];
 
 	tally_text(&e->hint, match_hint(d->request, d->verdict, hint, sizeof(hint)));
 	if (e->reason == REASON_DENIED_BY_RULE)
 		tally_text(&e->detail, policy_rule_label(a->policy, d->verdict->rule, label));
+	else if (decision_is_limited(d))
+		tally_text(&e->detail, limit_met_text(a->policy, d->verdict, NULL, limit));
 }
 
 void summary_decision(struct audit *a, const struct audit_decision *d)

@@ -13,6 +13,7 @@
 
 #include "proxy/audit/audit_impl.h"
 #include "proxy/audit/show.h"
+#include "rules/limit_met.h"
 #include "rules/policy.h"
 
 #define LINE_MAX_BYTES 3072 /* longer than any line; a pipe that is writable takes as much at once (PIPE_BUF) */
@@ -93,12 +94,18 @@ static void put_target(struct line *l, const struct audit_decision *d)
 		put(l, " %s", endpoint_format(&d->dst, dst));
 }
 
-/* The rule that decided; or, which is not the same and not what would allow it, the one that came nearest. */
-static void put_rule(struct line *l, const struct policy *policy, const struct verdict *v)
+/* The limit that was met and whose it is; the rule that decided; or, which is not the same and not what would allow it, the one that came nearest. */
+static void put_rule(struct line *l, const struct policy *policy, const struct audit_decision *d)
 {
+	const struct verdict *v = d->verdict;
 	bool decided = v->reason == REASON_RULE || v->reason == REASON_DENIED_BY_RULE;
-	char label[POLICY_RULE_LABEL_MAX];
+	char label[POLICY_RULE_LABEL_MAX], limit[LIMIT_MET_MAX];
 
+	if (decision_is_limited(d) && *limit_met_text(policy, v, NULL, limit)) {
+		put_escaped(l, " (", limit, strlen(limit), LABEL_SHOWN);
+		put(l, ")");
+		return;
+	}
 	if (!v->rule)
 		return;
 	policy_rule_label(policy, v->rule, label);
@@ -126,7 +133,7 @@ void verbose_decision(struct audit *a, const struct audit_decision *d, uint64_t 
 		put(&l, " %s", reason_word(v->reason));
 	if (v->would != REASON_NONE)
 		put(&l, " (would be %s)", reason_word(v->would));
-	put_rule(&l, a->policy, v);
+	put_rule(&l, a->policy, d);
 	if (count)
 		put(&l, ", %" PRIu64 " more", count);
 	print(a, &l);

@@ -30,6 +30,22 @@ const char *policy_rule_label(const struct policy *p, const struct policy_rule *
 	return buf;
 }
 
+const struct limits *policy_limits(const struct policy *p)
+{
+	return &p->limits;
+}
+
+int policy_rule_limited(const struct policy_rule *rule)
+{
+	return rule && rule->limited ? 0 : -1;
+}
+
+const struct limits *policy_rule_limits(const struct policy *p, size_t i)
+{
+	(void)i;
+	return &p->rule_limits;
+}
+
 const char *proto_word(enum proto proto)
 {
 	static const char *const words[] = { "tcp", "tls", "http", "dns" };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a person would have to type so that a denied request is allowed: for the summary and for the body of a 403. */
+/* What a person would have to type so that a denied request is allowed: for the summary. */
 #ifndef RULES_HINT_H
 #define RULES_HINT_H
 

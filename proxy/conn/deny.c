@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How a denial looks to the sandbox: an answer in the client's own protocol,
- * at once, so that nobody waits for a time-out and the reason can be read.
+ * at once, so that nobody waits for a time-out and the reason can be read. It never says what would allow
+ * it: that is for whoever decides, and the sandbox is not to talk an agent into a flag.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +13,7 @@
 #include "proxy/conn/conn.h"
 #include "proxy/conn/front.h"
 #include "proxy/upstream/dial.h"
-#include "rules/hint.h"
+#include "rules/limit_met.h"
 
 #define PAGE_MAX 2048
 
@@ -80,12 +82,13 @@ static const char *status_of(enum reason reason)
 
 static enum step deny_http(struct conn *c, const struct verdict *v, const struct conn_seen *seen)
 {
-	const struct request request = conn_request(c, seen);
-	char addr[ADDR_STRLEN], hint[HINT_MAX], text[1024];
+	char addr[ADDR_STRLEN], limit[LIMIT_MET_MAX], text[1024];
 
-	match_hint(&request, v, hint, sizeof(hint));
-	snprintf(text, sizeof(text), "netgate: %s port %u: %s%s%s\n", subject(c, v, seen, addr), c->dst.port,
-		 reason_word(v->reason), hint[0] ? "; to allow it: " : "", hint);
+	/* Which rule of which file it is, is not the sandbox's to know. */
+	limit_met_text(c->env->policy, v, "a rule", limit);
+	snprintf(text, sizeof(text), "netgate: %s port %u: %s%s%s%s; conn %" PRIu64 " in the log\n",
+		 subject(c, v, seen, addr), c->dst.port, reason_word(v->reason), *limit ? " (" : "", limit,
+		 *limit ? ")" : "", c->id);
 	return send_page(c, status_of(v->reason), v->reason, text, is_head(seen));
 }
 
@@ -126,8 +129,8 @@ static enum step unreachable_http(struct conn *c, enum reason reason)
 		status = status_of(reason);
 	else if (conn_dial_ran_out(c, reason))
 		status = "504 Gateway Timeout";
-	snprintf(text, sizeof(text), "netgate: %s port %u is allowed, but: %s\n", host, c->dst.port,
-		 reason_word(reason));
+	snprintf(text, sizeof(text), "netgate: %s port %u is allowed, but: %s; conn %" PRIu64 " in the log\n", host,
+		 c->dst.port, reason_word(reason), c->id);
 	return send_page(c, status, reason, text, false);
 }
 

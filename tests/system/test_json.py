@@ -33,6 +33,7 @@ def test_object(lab, who):
     assert allowed == {"host": "ok.test", "port": 80, "connections": 1, "up": close["up"], "down": close["down"]}, result
     (denied,) = got["denied"]
     assert (denied["host"], denied["reason"], denied["to_allow"]) == ("bad.test", "not_allowed", "--allow bad.test"), result
+    assert "--allow" not in got["stdout"] + got["stderr"]
     assert denied["lookups"] >= 1 and got["dropped"] == got["failed"] == []
     assert (got["job"], got["log"]) == ("tool", result.log) and 0 <= got["ms"] < 60_000
     verified = lab.on_host([lab.programs() + "/netgate", "verify", result.log, "--head", got["head"]])

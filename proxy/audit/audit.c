@@ -49,6 +49,7 @@ struct audit *audit_new(const struct audit_config *config)
 	a->job = config->job;
 	a->sandbox = config->sandbox;
 	a->policy = config->policy;
+	a->fixed = config->fixed;
 	a->limits = config->limits;
 	a->uid = getuid();
 	uname(&a->uts);

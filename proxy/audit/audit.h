@@ -67,6 +67,7 @@ struct audit_config {
 	const char *job;	     /* borrowed, outlives the audit */
 	const char *sandbox;	     /* the name of an attached sandbox; NULL: a command is run. Borrowed likewise */
 	const struct policy *policy; /* for rule labels; borrowed, outlives the audit */
+	bool fixed;		     /* the policy is not the caller's to widen: no flag that would is named */
 	const struct limits *limits; /* the job's, for the start record; borrowed likewise */
 	struct event_base *base;     /* for the sums of denials (flood.h); NULL: they are recorded at the end only */
 };

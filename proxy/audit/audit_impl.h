@@ -48,6 +48,7 @@ struct audit {
 	int verbose_fd, tell_fd;
 	const char *job, *sandbox;
 	const struct policy *policy;
+	bool fixed; /* as in audit_config */
 	const struct limits *limits;
 	struct chain *chain;
 	uint8_t head[CHAIN_LEN];

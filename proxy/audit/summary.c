@@ -53,7 +53,8 @@ static void describe(struct audit *a, struct tally_entry *e, const struct audit_
 {
 	char hint[HINT_MAX], label[POLICY_RULE_LABEL_MAX], limit[LIMIT_MET_MAX];
 
-	tally_text(&e->hint, match_hint(d->request, d->verdict, hint, sizeof(hint)));
+	if (!a->fixed)
+		tally_text(&e->hint, match_hint(d->request, d->verdict, hint, sizeof(hint)));
 	if (e->reason == REASON_DENIED_BY_RULE)
 		tally_text(&e->detail, policy_rule_label(a->policy, d->verdict->rule, label));
 	else if (decision_is_limited(d))
@@ -130,7 +131,7 @@ void summary_dial(struct audit *a, uint64_t conn, const struct name *host, const
 		return;
 	e->conn = conn;
 	e->why = reason;
-	if (host && reason == REASON_PRIVATE_ADDRESS)
+	if (host && reason == REASON_PRIVATE_ADDRESS && !a->fixed)
 		hint_addresses(host, peer, hint);
 	tally_text(&e->hint, hint);
 	if (peer->addr.family != ADDR_NONE) {

@@ -158,6 +158,7 @@ pid_t job_start_proxy(struct job *j, const struct proxy_config *more, struct err
 	pid_t pid;
 
 	config.policy = j->policy;
+	config.fixed = j->options.permits != NULL;
 	config.limits = &limits;
 	config.job = j->name;
 	config.resolvers = j->options.resolvers;

@@ -410,6 +410,7 @@ static int set_up(struct proxy *p, struct err *err)
 		.job = p->config->job,
 		.sandbox = p->config->sandbox,
 		.policy = p->config->policy,
+		.fixed = p->config->fixed,
 		.limits = p->config->limits,
 		.base = p->base,
 	};

@@ -20,6 +20,7 @@ enum { PROXY_SAID_WHY = 2 };
 
 struct proxy_config {
 	const struct policy *policy;
+	bool fixed;		     /* it is not the caller's to widen (audit.h) */
 	const struct limits *limits; /* the job's, for the start record: the policy's and those of flags */
 	const char *job;
 	char *const *command;		       /* for the start record; NULL: */

@@ -51,6 +51,18 @@ def test_no_default_allows_nothing(lab, permits):
     assert result.out != "200" and result.one("start")["rules"] == 0, result
 
 
+def test_no_flag_is_suggested(lab, permits):
+    """Not to whom can't give it, nor to what runs in the sandbox; where flags do allow, a person is told."""
+    path = permits(default=PERMIT + "  - inner.test\n")
+    command = ["sh", "-c", "curl -sS http://evil.test/; curl -sS -H 'Host: evil.test' http://ok.test/"]
+    for args in (["--permits", path], ["--permits", path, "--choose", "default", "--deny", "other.test"]):
+        result = lab.netgate(args, command)
+        assert "netgate: evil.test port 80: not_allowed; conn " in result.out, result
+        assert "not_allowed" in result.err and "allow:" not in result.err and "--allow" not in result.out + result.err, result
+    flags = lab.netgate(["--allow", "ok.test"], command)
+    assert "--allow" not in flags.out and "to allow: --allow evil.test" in flags.err, flags
+
+
 @pytest.mark.parametrize("options, says", [
     (["--narrow", "evil.test"], "permit.yaml: \"evil.test\" is not permitted"),
     (["--narrow", "ok.test", "--narrow", "*.wild.test"], "port 80 is not permitted"),

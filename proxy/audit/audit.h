@@ -149,6 +149,7 @@ struct audit_close {
 	uint64_t up, down;	 /* payload bytes sent to and received from upstream */
 	uint64_t ms;		 /* since accept */
 	enum close_end end;
+	bool unmade; /* no upstream connection was there yet */
 };
 
 /* Once for every connection that had an allowing decision. */

@@ -160,6 +160,19 @@ static struct tally_entry *failed_entry(struct audit *a, struct tally_key *key, 
 	return e;
 }
 
+/* That for one which ended while a name was looked up or an address tried. */
+static struct tally_entry *given_up_entry(struct audit *a, struct tally_key *key)
+{
+	struct tally_entry *e;
+
+	key->kind = TALLY_FAILED;
+	key->reason = REASON_CLIENT_GONE;
+	e = tally_get(a->tally, key, false);
+	if (e)
+		tally_text(&e->detail, "before it was connected");
+	return e;
+}
+
 void summary_close(struct audit *a, const struct audit_close *c)
 {
 	struct tally_key key = { .kind = TALLY_CONNECTED, .port = c->dst.port, .proto = "" };
@@ -171,6 +184,8 @@ void summary_close(struct audit *a, const struct audit_close *c)
 	key.what = look.what;
 	if (c->end == CLOSE_CONNECT_FAILED)
 		e = failed_entry(a, &key, dial);
+	else if (c->unmade)
+		e = given_up_entry(a, &key);
 	else
 		e = tally_get(a->tally, &key, false);
 	if (!e)

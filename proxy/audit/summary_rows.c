@@ -89,10 +89,10 @@ static const char *row_verdict(const struct tally_entry *e)
 {
 	if (e->kind == TALLY_CONNECTED || e->kind == TALLY_LOOKED_UP)
 		return "allowed";
+	if (e->reason == REASON_CLIENT_GONE)
+		return "gave up"; /* the client did, before anything was decided, or connected */
 	if (e->kind == TALLY_FAILED)
 		return "failed";
-	if (e->reason == REASON_CLIENT_GONE)
-		return "gave up"; /* the client did, before anything was decided */
 	return e->kind == TALLY_WOULD || e->kind == TALLY_WOULD_NAME ? "would deny" : "denied";
 }
 

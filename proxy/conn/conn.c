@@ -135,7 +135,7 @@ static void conn_free(struct conn *c)
 
 void conn_end_leg(struct conn *c, enum close_end end, bool abort_upstream)
 {
-	struct audit_close rec = { .conn = c->id, .dst = c->leg_dst, .end = end };
+	struct audit_close rec = { .conn = c->id, .dst = c->leg_dst, .end = end, .unmade = c->upstream_fd < 0 };
 
 	if (c->dial) {
 		dial_cancel(c->dial);

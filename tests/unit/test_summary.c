@@ -14,10 +14,21 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <jansson.h>
 
 #include "tests/unit/audit_bench.h"
 
 #define SNI NAME_FROM_SNI
+
+/* A connection that ended before its dial did. */
+static void unmade(struct audit_bench *b, const char *host, const char *dst)
+{
+	struct audit_close c = { .conn = 9, .ms = 12, .end = CLOSE_JOB_ENDED, .unmade = true };
+
+	c.host = audit_bench_name(host);
+	c.dst = audit_bench_endpoint(dst);
+	assert_int_equal(audit_close(b->audit, &c), 0);
+}
 
 static void close_conn(struct audit_bench *b, uint64_t conn, const char *host, const char *dst, uint64_t up,
 		       uint64_t down, enum close_end end)
@@ -132,12 +143,14 @@ static void failures(void **state)
 	/* An address rule. */
 	audit_dial(b.audit, 5, NULL, &peer, REASON_CONNECT_FAILED, "EHOSTUNREACH");
 	close_conn(&b, 5, NULL, "10.2.0.5:443", 0, 0, CLOSE_CONNECT_FAILED);
+	unmade(&b, "slow.test", "198.18.0.6:443");
 	assert_string_equal(
 		audit_bench_summary(&b),
 		"netgate: failed   gone.test:443   1 connection  dns_failed (NXDOMAIN)\n"
 		"netgate: failed   mixed.test:443  1 connection  connect_failed (10.2.0.5:443, ECONNREFUSED)\n"
 		"netgate: allowed  two.test:443    1 connection  1 B up, 2 B down\n"
 		"netgate: failed   10.2.0.5:443    1 connection  connect_failed (10.2.0.5:443, EHOSTUNREACH)\n"
+		"netgate: gave up  slow.test:443   1 connection  client_gone (before it was connected)\n"
 		"netgate: denied   inner.test:443  1 attempt     private_address (10.2.0.5:443, 10.0.0.0/8 "
 		"private-use)   to allow: in a policy, host: inner.test with addresses: [10.2.0.5/32]\n"
 		"netgate: denied   cut.test:443    1 attempt     denied_by_rule (10.2.0.5:443, --deny 10.0.0.0/8)\n");
@@ -309,6 +322,62 @@ static void many_rows(void **state)
 	audit_bench_close(&b);
 }
 
+/* A denial by a limit, the record's value of it in `limit`. */
+static void deny_limit(struct audit_bench *b, enum door door, const char *host, enum reason reason,
+		       const struct policy_rule *rule, const char *limit)
+{
+	struct request request = { .proto = door == DOOR_DNS ? PROTO_DNS : PROTO_TLS, .port = 443 };
+	struct verdict verdict = { .reason = reason, .rule = rule, .host = audit_bench_name(host) };
+	struct audit_decision d = { .conn = 1, .door = door, .request = &request, .verdict = &verdict };
+	json_t *record;
+
+	d.dst = audit_bench_endpoint("198.18.0.1:443");
+	assert_int_equal(audit_decision(b->audit, &d), 0);
+	record = audit_bench_last(b);
+	if (limit)
+		assert_string_equal(json_string_value(json_object_get(record, "limit")), limit);
+	else
+		assert_null(json_object_get(record, "limit"));
+	json_decref(record);
+}
+
+/* Which limit it was, its value, and whose; nothing where no policy set it. */
+static void limits_met(void **state)
+{
+	static const struct policy_rule limited = { .label = "policy.yaml:4", .limited = true },
+					plain = { .label = "policy.yaml:5" };
+	struct audit_bench b;
+
+	(void)state;
+	audit_bench_open(&b, "j", true);
+	b.policy.limits.max[LIMIT_UPLOAD] = 20 << 20;
+	b.policy.limits.max[LIMIT_CONNECTIONS] = 9;
+	b.policy.rule_limits.max[LIMIT_CONNECTIONS] = 4;
+	b.policy.rule_limits.max[LIMIT_RATE] = 5;
+	b.policy.rule_limits.max[LIMIT_NAMES] = 3;
+	deny_limit(&b, DOOR_TRANSPARENT, "up.test", REASON_LIMIT_UPLOAD, NULL, "20MiB");
+	deny_limit(&b, DOOR_TRANSPARENT, "open.test", REASON_LIMIT_CONNECTIONS, &limited, "4");
+	deny_limit(&b, DOOR_TRANSPARENT, "rate.test", REASON_LIMIT_RATE, &limited, "5/s");
+	deny_limit(&b, DOOR_TRANSPARENT, "many.test", REASON_LIMIT_NAMES, NULL, NULL);
+	deny_limit(&b, DOOR_DNS, "look.test", REASON_LIMIT_NAMES, &limited, "3");
+	deny_limit(&b, DOOR_DNS, "dns.test", REASON_LIMIT_CONNECTIONS, NULL, NULL);
+	deny_limit(&b, DOOR_TRANSPARENT, "other.test", REASON_PORT_NOT_ALLOWED, &plain, NULL);
+	assert_string_equal(
+		audit_bench_summary(&b),
+		"netgate: denied  up.test:443     1 attempt  limit_upload (upload: 20MiB of the job)\n"
+		"netgate: denied  open.test:443   1 attempt  limit_connections (connections: 4 of policy.yaml:4)\n"
+		"netgate: denied  rate.test:443   1 attempt  limit_rate (rate: 5/s of policy.yaml:4)\n"
+		"netgate: denied  many.test:443   1 attempt  limit_names\n"
+		"netgate: denied  look.test       1 lookup   limit_names (names: 3 of policy.yaml:4)\n"
+		"netgate: denied  dns.test        1 lookup   limit_connections\n"
+		"netgate: denied  other.test:443  1 attempt  port_not_allowed   to allow: "
+		"--allow other.test:443\n");
+	assert_non_null(
+		strstr(audit_bench_verbose(&b),
+		       "netgate: deny  tls open.test:443 (sni) limit_connections (connections: 4 of policy.yaml:4)\n"));
+	audit_bench_close(&b);
+}
+
 static void verbose_lines(void **state)
 {
 	struct endpoint peer = audit_bench_endpoint("93.184.215.14:443"), none = { .port = 0 };
@@ -369,12 +438,10 @@ static void stopped_terminal(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing),	    cmocka_unit_test(all_kinds),
-		cmocka_unit_test(failures),	    cmocka_unit_test(audit_mode),
-		cmocka_unit_test(hostile_names),    cmocka_unit_test(many_rows),
-		cmocka_unit_test(looked_up),	    cmocka_unit_test(rules),
-		cmocka_unit_test(names_below),	    cmocka_unit_test(verbose_lines),
-		cmocka_unit_test(stopped_terminal),
+		cmocka_unit_test(nothing),    cmocka_unit_test(all_kinds),     cmocka_unit_test(failures),
+		cmocka_unit_test(audit_mode), cmocka_unit_test(hostile_names), cmocka_unit_test(many_rows),
+		cmocka_unit_test(looked_up),  cmocka_unit_test(rules),	       cmocka_unit_test(names_below),
+		cmocka_unit_test(limits_met), cmocka_unit_test(verbose_lines), cmocka_unit_test(stopped_terminal),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

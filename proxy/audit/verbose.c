@@ -27,6 +27,13 @@ struct line {
 	size_t len;
 };
 
+/* An empty line; false when nobody wants one. Most jobs don't, so that its text is not cleared for nothing. */
+static bool begin(const struct audit *a, struct line *l)
+{
+	l->len = 0;
+	return a->verbose_fd >= 0;
+}
+
 __attribute__((format(printf, 2, 3))) static void put(struct line *l, const char *fmt, ...)
 {
 	size_t room = sizeof(l->text) - l->len;
@@ -117,9 +124,9 @@ static void put_rule(struct line *l, const struct policy *policy, const struct a
 void verbose_decision(struct audit *a, const struct audit_decision *d, uint64_t count)
 {
 	const struct verdict *v = d->verdict;
-	struct line l = { .len = 0 };
+	struct line l;
 
-	if (a->verbose_fd < 0)
+	if (!begin(a, &l))
 		return;
 	put(&l, HEAD "%s %s", v->allow ? "allow" : "deny ", proto_word(d->request->proto));
 	if (d->method)
@@ -142,10 +149,10 @@ void verbose_decision(struct audit *a, const struct audit_decision *d, uint64_t 
 void verbose_dial(struct audit *a, const struct name *host, const struct endpoint *peer, enum reason reason,
 		  const char *detail)
 {
-	struct line l = { .len = 0 };
+	struct line l;
 	char addr[ENDPOINT_STRLEN];
 
-	if (a->verbose_fd < 0)
+	if (!begin(a, &l))
 		return;
 	put(&l, HEAD "dial ");
 	if (host)
@@ -163,9 +170,9 @@ void verbose_dial(struct audit *a, const struct name *host, const struct endpoin
 void verbose_close(struct audit *a, const struct audit_close *c)
 {
 	char dst[ENDPOINT_STRLEN], up[SHOW_SIZE_STRLEN], down[SHOW_SIZE_STRLEN];
-	struct line l = { .len = 0 };
+	struct line l;
 
-	if (a->verbose_fd < 0)
+	if (!begin(a, &l))
 		return;
 	if (c->host)
 		put(&l, HEAD "close %s:%u", c->host->s, c->dst.port);
@@ -179,10 +186,10 @@ void verbose_close(struct audit *a, const struct audit_close *c)
 void verbose_drop(struct audit *a, const struct audit_drop *d)
 {
 	struct endpoint dst = { .addr = d->dst, .port = d->port };
-	struct line l = { .len = 0 };
+	struct line l;
 	char text[ENDPOINT_STRLEN];
 
-	if (a->verbose_fd < 0)
+	if (!begin(a, &l))
 		return;
 	put(&l, HEAD "drop ");
 	if (d->proto)
@@ -201,10 +208,10 @@ void verbose_drop(struct audit *a, const struct audit_drop *d)
 
 void verbose_lease(struct audit *a, const struct addr *addr)
 {
-	struct line l = { .len = 0 };
+	struct line l;
 	char text[ADDR_STRLEN];
 
-	if (a->verbose_fd < 0)
+	if (!begin(a, &l))
 		return;
 	put(&l, "netgate: lease %s", addr_format(addr, text));
 	print(a, &l);
@@ -212,9 +219,9 @@ void verbose_lease(struct audit *a, const struct addr *addr)
 
 void verbose_interface(struct audit *a, const char *name)
 {
-	struct line l = { .len = 0 };
+	struct line l;
 
-	if (a->verbose_fd < 0)
+	if (!begin(a, &l))
 		return;
 	put_escaped(&l, HEAD "interface ", name, strlen(name), LABEL_SHOWN);
 	print(a, &l);

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define TORN_LOOKS 3  /* a millisecond apart, before a line that another program began is taken for torn */
 #define LOCK_TRIES 50 /* milliseconds that another writer's cut may take */
 
 /* Holds the shared lock; another writer has it exclusively only for the moment of a cut. */
@@ -88,6 +89,24 @@ void log_file_close(struct log_file *f)
 }
 
 /*
+ * The same after another program has written: a moment later, too, so that it is not in the middle of a write. The next write, ours or
+ * its own, would else go on in a line that it had no room for.
+ */
+static bool ends_torn_still(int fd, off_t size)
+{
+	struct stat st = { .st_size = size };
+
+	for (int i = 0; i < TORN_LOOKS; i++) {
+		if (st.st_size != size || !ends_torn(fd))
+			return false;
+		poll(NULL, 0, 1);
+		if (fstat(fd, &st))
+			return false;
+	}
+	return true;
+}
+
+/*
  * The descriptor's offset is where the last write ended. Others may append, so that it lies anywhere behind what
  * this writer expects, and the file's end behind it; both lie before it only after a cut.
  */
@@ -100,9 +119,12 @@ enum log_file_state log_file_look(struct log_file *f)
 		return LOG_FILE_SAME;
 	if (f->linked && st.st_nlink == 0)
 		return LOG_FILE_GONE;
+	if (st.st_size == f->end)
+		return LOG_FILE_SAME;
 	pos = lseek(f->fd, 0, SEEK_CUR);
 	if (pos >= f->end && st.st_size >= pos) {
 		f->end = pos;
+		f->torn = ends_torn_still(f->fd, st.st_size);
 		return LOG_FILE_SAME;
 	}
 	f->end = lseek(f->fd, 0, SEEK_SET);

@@ -163,6 +163,36 @@ static void shared_file(void **state)
 	audit_bench_close(&b);
 }
 
+/* A writer that runs still had no room for its whole line: another one's does not go on in it, and there is no empty line either. */
+static void torn_by_another(void **state)
+{
+	int fd = memfd_create("log", MFD_CLOEXEC);
+	struct log_file a, b;
+	char path[64];
+	int other;
+
+	(void)state;
+	assert_int_equal(fcntl(fd, F_SETFL, O_APPEND), 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	other = open(path, O_RDWR | O_APPEND | O_CLOEXEC);
+	log_file_open(&a, fd);
+	log_file_open(&b, other);
+	assert_int_equal(log_file_write(&b, "b1\n", 3), 0);
+	limit_files(6);
+	assert_int_equal(log_file_look(&a), LOG_FILE_SAME);
+	assert_int_equal(log_file_write(&a, "a one\n", 6), -ENOSPC);
+	limit_files(-1);
+	assert_int_equal(log_file_look(&b), LOG_FILE_SAME);
+	assert_int_equal(log_file_write(&b, "b2\n", 3), 0);
+	assert_int_equal(log_file_look(&a), LOG_FILE_SAME);
+	assert_int_equal(log_file_write(&a, "a two\n", 6), 0);
+	assert_string_equal(audit_bench_text(fd), "b1\na o\nb2\na two\n");
+	log_file_close(&a);
+	log_file_close(&b);
+	close(other);
+	close(fd);
+}
+
 /* A run that was killed inside its write left half a line: the next run's first record is not glued to it. */
 static void torn_by_earlier_run(void **state)
 {
@@ -479,6 +509,7 @@ int main(void)
 		cmocka_unit_test(gap_before_end),
 		cmocka_unit_test(shared_file),
 		cmocka_unit_test(full_pipe),
+		cmocka_unit_test(torn_by_another),
 		cmocka_unit_test(torn_by_earlier_run),
 		cmocka_unit_test(reserve),
 		cmocka_unit_test(dead_log),

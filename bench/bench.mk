@@ -17,12 +17,17 @@ $(BUILD)/bench/policy_bench: $(call objects,obj,$(POLICY_BENCH_SRC))
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ $(NETGATE_LIBS)
 
 # What runs in the lab beside netgate, in C so that it is not the bottleneck.
-BENCH_HELPERS := $(BUILD)/bench/spawn $(BUILD)/bench/server $(BUILD)/bench/client $(BUILD)/bench/policy_bench
+BENCH_HELPERS := $(BUILD)/bench/spawn $(BUILD)/bench/server $(BUILD)/bench/client $(BUILD)/bench/policy_bench $(BUILD)/bench/audit_bench
+
+$(BUILD)/bench/audit_bench: $(call objects,obj,bench/audit_bench.c $(filter base/% rules/% proxy/audit/%,$(WORLD_SRC)) base/clock.c)
+	@mkdir -p $(@D)
+	@echo "  LD      $@"
+	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ $(NETGATE_LIBS)
 
 $(BUILD)/bench/spawn: $(call objects,obj,bench/spawn.c)
 $(BUILD)/bench/server: $(call objects,obj,bench/server.c)
 $(BUILD)/bench/client: $(call objects,obj,$(addprefix bench/,client.c crowd.c datagrams.c hello.c net.c))
-$(filter-out %/policy_bench,$(BENCH_HELPERS)):
+$(filter-out %_bench,$(BENCH_HELPERS)):
 	@mkdir -p $(@D)
 	@echo "  LD      $@"
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^

@@ -3,7 +3,9 @@
  * The audit log of one job: the only writer of records, and the only place
  * where the summary's counts and --verbose lines come from, so that what a
  * person reads is what is on record. Record before effect: each call returns
- * once the line is in the file (one write(2) to an O_APPEND descriptor).
+ * once the line is in the file (one write(2) to an O_APPEND descriptor), but for
+ * close and process records, which nothing waits for, and decisions whose effect waits (audit_decision_later()): those
+ * follow at the end of the loop's turn, or with the next record. The order is that of the calls.
  *
  * A record that can't be written makes every call return -errno until a write
  * succeeds again; the caller turns a new grant into a denial
@@ -22,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/queue.h>
 #include <sys/types.h>
 
 #include "base/addr.h"
@@ -69,7 +72,8 @@ struct audit_config {
 	const struct policy *policy; /* for rule labels; borrowed, outlives the audit */
 	bool fixed;		     /* the policy is not the caller's to widen: no flag that would is named */
 	const struct limits *limits; /* the job's, for the start record; borrowed likewise */
-	struct event_base *base;     /* for the sums of denials (flood.h); NULL: they are recorded at the end only */
+	struct event_base
+		*base; /* for what is recorded later; NULL: sums of denials (flood.h) at the end, the rest at once */
 };
 
 /*
@@ -128,6 +132,30 @@ struct audit_decision {
 /* A verdict. When an allow can't be recorded it must not take effect. In a flood a denial may be counted only (flood.h). */
 int audit_decision(struct audit *a, const struct audit_decision *d);
 
+/* Who waits for a record to be in the file. */
+struct audit_waiter {
+	TAILQ_ENTRY(audit_waiter) link;
+	void (*done)(void *arg, int error); /* error: 0, or -errno: the record is lost */
+	void *arg;
+	int error;    /* of its record, once it is `settled` */
+	bool settled; /* its record is in the file, or lost */
+	bool waits;   /* until done() is called, or audit_await() or audit_forget() */
+};
+
+/*
+ * As audit_decision(), but the record of an allow is written together with others at the end of the loop's turn, by one
+ * system call for all: while w->waits nothing may come of it, then w->done() is called with w->arg, from the loop.
+ * Without a loop, or with verbose_fd, it is in the file when this returns, and w->waits is false. `w` stays the caller's,
+ * who has set `done` and `arg`. Returns 0; or -errno, and nothing is waited for.
+ */
+int audit_decision_later(struct audit *a, const struct audit_decision *d, struct audit_waiter *w);
+
+/* Does not wait for the end of the turn: w->done is not called. Returns 0; or -errno when the record is lost. */
+int audit_await(struct audit *a, struct audit_waiter *w);
+
+/* w->done is not called any more; the record is written all the same. */
+void audit_forget(struct audit *a, struct audit_waiter *w);
+
 /*
  * For a denial that costs nothing when nobody is to be told of it: true when it
  * was counted, and that is all. Else it is to be recorded, with `own`.
@@ -152,7 +180,7 @@ struct audit_close {
 	bool unmade; /* no upstream connection was there yet */
 };
 
-/* Once for every connection that had an allowing decision. */
+/* Once for every connection that had an allowing decision. In the file at the end of the loop's turn. */
 int audit_close(struct audit *a, const struct audit_close *c);
 
 struct audit_drop {

@@ -29,6 +29,14 @@ struct tally;
 #define RECORD_NOTES_MAX   1024 /* of all notes together */
 
 #define RECORD_MAX 12288 /* longest line with its line feed */
+#define HELD_MAX   (2 * RECORD_MAX)
+
+/* Lines that go to the file in one write. */
+struct held {
+	size_t len, n;
+	uint8_t head[CHAIN_LEN]; /* of the chain before them */
+	char lines[HELD_MAX];
+};
 
 /* What happened so far; with no gap in the log, each is also the count or sum over its records. */
 struct audit_totals {
@@ -44,7 +52,12 @@ enum log_event { LOG_NOTHING, LOG_ROTATED, LOG_CONTINUES, LOG_TRUNCATED, LOG_EVE
 
 struct audit {
 	struct log_file file;
-	enum log_event due; /* to be recorded before anything else */
+	struct held held;
+	struct event *
+		turn_end; /* active when something is to be done or forgotten at the end of the loop's turn; NULL: no loop */
+	TAILQ_HEAD(audit_waiters, audit_waiter) waiters; /* to be called then, in the order in which they came */
+	bool looked;					 /* at the file, in this turn */
+	enum log_event due;				 /* to be recorded before anything else */
 	int verbose_fd, tell_fd;
 	const char *job, *sandbox;
 	const struct policy *policy;
@@ -52,7 +65,7 @@ struct audit {
 	const struct limits *limits;
 	struct chain *chain;
 	uint8_t head[CHAIN_LEN];
-	uint64_t seq;		  /* of the last record that is in the file */
+	uint64_t seq;		  /* of the last record that is in the file, or held */
 	uint64_t lost;		  /* records that could not be written since */
 	uint64_t lost_ever;	  /* records that could not be written at all */
 	uint64_t truncated;	  /* how often somebody cut the file */
@@ -77,8 +90,17 @@ struct record {
 /* Starts a record: version, seq, time, job and type are in it. Writes what is due before it: a log record, a gap record. */
 void record_begin(struct audit *a, struct record *r, const char *type);
 
-/* Ends the record and writes it. Returns 0; or -errno, and it is counted as lost. */
+/* Ends the record and writes it, after those that are held. Returns 0; or -errno, and it is counted as lost, as they are. */
 int record_write(struct audit *a, struct record *r);
+
+/*
+ * Ends a record that nothing waits for: it is held for the next record_write(), until the end of the loop's turn at
+ * the latest. Returns 0; or -errno when it is known already that it is lost.
+ */
+int record_hold(struct audit *a, struct record *r);
+
+/* As record_hold(), for a record that `w` waits for: see audit_decision_later(). */
+int record_hold_for(struct audit *a, struct record *r, struct audit_waiter *w);
 
 /* The host that a decision is about: the one to dial, or for a denial the most specific one seen; NULL when none was. */
 const struct name *decision_host(const struct audit_decision *d, enum name_from *from);
@@ -86,8 +108,11 @@ const struct name *decision_host(const struct audit_decision *d, enum name_from 
 /* True when the limit that a denial names is the policy's: the gate's DNS has a bound of connections of its own. */
 bool decision_is_limited(const struct audit_decision *d);
 
-/* Writes a decision record; with `count` it stands for so many denials of a kind. Returns 0 or -errno, as record_write(). */
-int record_decision(struct audit *a, const struct audit_decision *d, uint64_t count);
+/*
+ * Writes a decision record, or holds it for `w`, if that is not NULL; with `count` it stands for so many denials of a
+ * kind. Returns 0 or -errno, as record_write().
+ */
+int record_decision(struct audit *a, const struct audit_decision *d, uint64_t count, struct audit_waiter *w);
 
 /* The words of records. */
 const char *door_word(enum door door);

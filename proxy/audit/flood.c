@@ -253,7 +253,7 @@ static int record_sum(struct flood *d, const struct kind *k, uint64_t count)
 		memcpy(&rec.dst.addr, k->what, sizeof(rec.dst.addr));
 		rec.dst.port = k->port;
 	}
-	return record_decision(d->audit, &rec, count);
+	return record_decision(d->audit, &rec, count, NULL);
 }
 
 /* Those without a kind. False when one could not be written. */

@@ -10,7 +10,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -150,6 +152,22 @@ static bool cut_back(struct log_file *f, size_t n)
 	return cut;
 }
 
+/*
+ * How much of it one write(2) takes. Into a pipe that others write to as well, whole lines, and no more than the kernel keeps in one
+ * piece (pipe(7), PIPE_BUF), but for a line that is longer than that by itself.
+ */
+static size_t piece_of(const struct log_file *f, const char *p, size_t len)
+{
+	const char *end;
+
+	if (f->regular || len <= PIPE_BUF)
+		return len;
+	end = memrchr(p, '\n', PIPE_BUF);
+	if (!end)
+		end = memchr(p, '\n', len);
+	return end ? (size_t)(end + 1 - p) : len;
+}
+
 /* Writes until all is out, or for a regular file until the first short write. Returns 0 or -errno; *done gets the bytes that went. */
 static int write_out(const struct log_file *f, const char *p, size_t len, size_t *done)
 {
@@ -159,7 +177,7 @@ static int write_out(const struct log_file *f, const char *p, size_t len, size_t
 
 	*done = 0;
 	while (*done < len) {
-		n = write(f->fd, p + *done, len - *done);
+		n = write(f->fd, p + *done, piece_of(f, p + *done, len - *done));
 		if (n > 0) {
 			*done += (size_t)n;
 			if (f->regular && *done < len)
@@ -176,11 +194,12 @@ static int write_out(const struct log_file *f, const char *p, size_t len, size_t
 	return 0;
 }
 
-int log_file_write(struct log_file *f, const void *p, size_t len)
+int log_file_write(struct log_file *f, const char *p, size_t len, size_t *kept)
 {
 	size_t done;
 	int r;
 
+	*kept = 0;
 	if (f->torn) {
 		r = write_out(f, "\n", 1, &done);
 		if (r)
@@ -189,10 +208,13 @@ int log_file_write(struct log_file *f, const void *p, size_t len)
 	}
 	r = write_out(f, p, len, &done);
 	if (r) {
-		if (done && !cut_back(f, done))
-			f->torn = true;
+		if (done && !cut_back(f, done)) {
+			f->torn = p[done - 1] != '\n';
+			*kept = done;
+		}
 		return r;
 	}
+	*kept = len;
 	f->end += (off_t)len;
 	f->reserved -= f->reserved < len ? f->reserved : len;
 	reserve_ahead(f);

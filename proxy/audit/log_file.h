@@ -51,10 +51,10 @@ void log_file_close(struct log_file *f);
 enum log_file_state log_file_look(struct log_file *f);
 
 /*
- * Appends `len` bytes in one write(2). Returns 0; or -errno, and then nothing
+ * Appends `len` bytes of lines in one write(2). Returns 0; or -errno, and then nothing
  * of them is in the file; where that can't be had (a pipe; a file that
- * others write to), the part that is there is ended by a line feed before the next write.
+ * others write to), *kept is how many bytes are, and half a line is ended by a line feed before the next write.
  */
-int log_file_write(struct log_file *f, const void *p, size_t len);
+int log_file_write(struct log_file *f, const char *p, size_t len, size_t *kept);
 
 #endif

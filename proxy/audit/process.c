@@ -69,7 +69,7 @@ int audit_process(struct audit *a, const struct audit_process *p)
 		json_word(&r.json, "unknown", unknown_word(p->unknown));
 		if (p->count)
 			json_u64(&r.json, "count", p->count);
-		return record_write(a, &r);
+		return record_hold(a, &r);
 	}
 	if (p->pid)
 		json_u64(&r.json, "pid", (uint64_t)p->pid);
@@ -77,5 +77,5 @@ int audit_process(struct audit *a, const struct audit_process *p)
 	json_u64(&r.json, "uid", p->uid);
 	put_exe(&r.json, p);
 	put_cmdline(&r.json, p);
-	return record_write(a, &r);
+	return record_hold(a, &r);
 }

@@ -218,7 +218,7 @@ static void count_decision(struct audit_totals *t, const struct audit_decision *
 	}
 }
 
-int record_decision(struct audit *a, const struct audit_decision *d, uint64_t count)
+int record_decision(struct audit *a, const struct audit_decision *d, uint64_t count, struct audit_waiter *w)
 {
 	struct record r;
 	int ret;
@@ -235,7 +235,7 @@ int record_decision(struct audit *a, const struct audit_decision *d, uint64_t co
 	put_verdict(&r.json, a->policy, d);
 	if (count)
 		json_u64(&r.json, "count", count);
-	ret = record_write(a, &r);
+	ret = w ? record_hold_for(a, &r, w) : record_write(a, &r);
 	/* An allow that is not on record will not be one; a denial is one all the same. */
 	if (!ret || !d->verdict->allow)
 		verbose_decision(a, d, count);
@@ -251,19 +251,31 @@ bool audit_only_counts(struct audit *a, const struct audit_decision *d)
 	return true;
 }
 
-int audit_decision(struct audit *a, const struct audit_decision *d)
+static int decision(struct audit *a, const struct audit_decision *d, struct audit_waiter *w)
 {
 	int ret;
 
 	/* While the log can't be written, it can't be said that this one will be in it: then nothing that is allowed is only counted. */
 	if ((!d->verdict->allow || (d->door == DOOR_DNS && !a->lost)) && !d->own && audit_only_counts(a, d))
 		return a->lost ? -EIO : 0;
-	ret = record_decision(a, d, 0);
+	ret = record_decision(a, d, 0, w);
 	if (ret && d->verdict->allow)
 		return ret;
 	count_decision(&a->totals, d);
 	summary_decision(a, d);
 	return ret;
+}
+
+int audit_decision(struct audit *a, const struct audit_decision *d)
+{
+	return decision(a, d, NULL);
+}
+
+int audit_decision_later(struct audit *a, const struct audit_decision *d, struct audit_waiter *w)
+{
+	w->waits = false;
+	/* A denial waits for nothing, and the line for a person says what is so. */
+	return decision(a, d, d->verdict->allow && a->verbose_fd < 0 ? w : NULL);
 }
 
 int audit_dial(struct audit *a, uint64_t conn, const struct name *host, const struct endpoint *peer, enum reason reason,
@@ -299,7 +311,7 @@ int audit_close(struct audit *a, const struct audit_close *c)
 	json_u64(&r.json, "down", c->down);
 	json_u64(&r.json, "ms", c->ms);
 	json_word(&r.json, "end", close_end_word(c->end));
-	ret = record_write(a, &r);
+	ret = record_hold(a, &r);
 	a->totals.connections++;
 	a->totals.up += c->up;
 	a->totals.down += c->down;

@@ -25,6 +25,24 @@ static void die(const char *what)
 	abort();
 }
 
+static void open_config(struct audit_bench *b, struct audit_config *config, bool verbose)
+{
+	*b = (struct audit_bench){ .verbose = { -1, -1 } };
+	b->fd = memfd_create("log", MFD_CLOEXEC);
+	if (b->fd < 0 || fcntl(b->fd, F_SETFL, O_APPEND))
+		die("memfd_create failed");
+	if (verbose && pipe2(b->verbose, O_CLOEXEC | O_NONBLOCK))
+		die("pipe2 failed");
+	config->policy = &b->policy;
+	config->limits = &b->limits;
+	config->tell_fd = -1;
+	config->fd = b->fd;
+	config->verbose_fd = b->verbose[1];
+	b->audit = audit_new(config);
+	if (!b->audit)
+		die("audit_new failed");
+}
+
 void audit_bench_open(struct audit_bench *b, const char *job, bool verbose)
 {
 	audit_bench_open_sandbox(b, job, NULL, verbose);
@@ -32,24 +50,16 @@ void audit_bench_open(struct audit_bench *b, const char *job, bool verbose)
 
 void audit_bench_open_sandbox(struct audit_bench *b, const char *job, const char *sandbox, bool verbose)
 {
-	struct audit_config config = { .job = job,
-				       .sandbox = sandbox,
-				       .policy = &b->policy,
-				       .limits = &b->limits,
-				       .verbose_fd = -1,
-				       .tell_fd = -1 };
+	struct audit_config config = { .job = job, .sandbox = sandbox };
 
-	*b = (struct audit_bench){ .verbose = { -1, -1 } };
-	b->fd = memfd_create("log", MFD_CLOEXEC);
-	if (b->fd < 0 || fcntl(b->fd, F_SETFL, O_APPEND))
-		die("memfd_create failed");
-	if (verbose && pipe2(b->verbose, O_CLOEXEC | O_NONBLOCK))
-		die("pipe2 failed");
-	config.fd = b->fd;
-	config.verbose_fd = b->verbose[1];
-	b->audit = audit_new(&config);
-	if (!b->audit)
-		die("audit_new failed");
+	open_config(b, &config, verbose);
+}
+
+void audit_bench_open_loop(struct audit_bench *b, struct event_base *base)
+{
+	struct audit_config config = { .job = "j", .base = base };
+
+	open_config(b, &config, false);
 }
 
 void audit_bench_close(struct audit_bench *b)
@@ -175,8 +185,8 @@ struct endpoint audit_bench_endpoint(const char *text)
 	return e;
 }
 
-int audit_bench_decide(struct audit_bench *b, uint64_t conn, enum proto proto, const char *host, enum name_from from,
-		       const char *dst, enum reason reason)
+static int decide(struct audit_bench *b, uint64_t conn, enum proto proto, const char *host, enum name_from from,
+		  const char *dst, enum reason reason, struct audit_waiter *w)
 {
 	static const struct policy_rule rule = { .label = "policy.yaml:4" };
 	bool allow = reason == REASON_RULE || reason == REASON_AUDIT_MODE;
@@ -197,5 +207,16 @@ int audit_bench_decide(struct audit_bench *b, uint64_t conn, enum proto proto, c
 		verdict.rule = &rule;
 	if (reason == REASON_AUDIT_MODE)
 		verdict.would = REASON_NOT_ALLOWED;
-	return audit_decision(b->audit, &d);
+	return w ? audit_decision_later(b->audit, &d, w) : audit_decision(b->audit, &d);
+}
+
+int audit_bench_decide(struct audit_bench *b, uint64_t conn, enum proto proto, const char *host, enum name_from from,
+		       const char *dst, enum reason reason)
+{
+	return decide(b, conn, proto, host, from, dst, reason, NULL);
+}
+
+int audit_bench_decide_later(struct audit_bench *b, uint64_t conn, enum reason reason, struct audit_waiter *w)
+{
+	return decide(b, conn, PROTO_HTTP, "a.test", NAME_FROM_HOST, "192.0.2.1:80", reason, w);
 }

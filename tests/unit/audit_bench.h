@@ -19,6 +19,9 @@ void audit_bench_open(struct audit_bench *b, const char *job, bool verbose);
 
 /* The same for an attached sandbox of this name. */
 void audit_bench_open_sandbox(struct audit_bench *b, const char *job, const char *sandbox, bool verbose);
+
+/* The same of job "j" with a loop, so that records may be held. */
+void audit_bench_open_loop(struct audit_bench *b, struct event_base *base);
 void audit_bench_close(struct audit_bench *b);
 
 /* The bytes of the file of a descriptor, NUL-terminated; each call reuses the memory. Times read "T". */
@@ -48,5 +51,8 @@ struct endpoint audit_bench_endpoint(const char *text);
 /* A decision about `host` (NULL: none) seen in `from`, on `port`. Returns what audit_decision() does. */
 int audit_bench_decide(struct audit_bench *b, uint64_t conn, enum proto proto, const char *host, enum name_from from,
 		       const char *dst, enum reason reason);
+
+/* The same about a request for a.test, by audit_decision_later(). */
+int audit_bench_decide_later(struct audit_bench *b, uint64_t conn, enum reason reason, struct audit_waiter *w);
 
 #endif

@@ -2,6 +2,9 @@
 /*
  * Tests of a log that can't be written, or not wholly, or not alone: no record
  * is half there, none is missing without a gap record, and seq and chain stay whole.
+ *
+ * Size: each way in which a log can fail, with the same few helpers.
+ *
  * links: proxy/audit/audit.c proxy/audit/records.c proxy/audit/flood.c proxy/audit/process.c proxy/audit/chain.c proxy/audit/log_file.c
  * links: proxy/audit/summary.c proxy/audit/summary_merge.c proxy/audit/summary_rows.c proxy/audit/tally.c proxy/audit/show.c proxy/audit/verbose.c
  * links: base/err.c base/json.c base/addr.c base/bucket.c base/clock.c base/tell.c base/name.c rules/reason.c rules/hint.c base/prefix.c rules/special.c
@@ -11,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -169,6 +173,7 @@ static void torn_by_another(void **state)
 	int fd = memfd_create("log", MFD_CLOEXEC);
 	struct log_file a, b;
 	char path[64];
+	size_t kept;
 	int other;
 
 	(void)state;
@@ -177,15 +182,16 @@ static void torn_by_another(void **state)
 	other = open(path, O_RDWR | O_APPEND | O_CLOEXEC);
 	log_file_open(&a, fd);
 	log_file_open(&b, other);
-	assert_int_equal(log_file_write(&b, "b1\n", 3), 0);
+	assert_int_equal(log_file_write(&b, "b1\n", 3, &kept), 0);
 	limit_files(6);
 	assert_int_equal(log_file_look(&a), LOG_FILE_SAME);
-	assert_int_equal(log_file_write(&a, "a one\n", 6), -ENOSPC);
+	assert_int_equal(log_file_write(&a, "a one\n", 6, &kept), -ENOSPC);
+	assert_int_equal(kept, 3);
 	limit_files(-1);
 	assert_int_equal(log_file_look(&b), LOG_FILE_SAME);
-	assert_int_equal(log_file_write(&b, "b2\n", 3), 0);
+	assert_int_equal(log_file_write(&b, "b2\n", 3, &kept), 0);
 	assert_int_equal(log_file_look(&a), LOG_FILE_SAME);
-	assert_int_equal(log_file_write(&a, "a two\n", 6), 0);
+	assert_int_equal(log_file_write(&a, "a two\n", 6, &kept), 0);
 	assert_string_equal(audit_bench_text(fd), "b1\na o\nb2\na two\n");
 	log_file_close(&a);
 	log_file_close(&b);
@@ -251,6 +257,33 @@ static void full_pipe(void **state)
 	assert_memory_equal(out, "\n{\"v\":1,\"seq\":1,", 16);
 	assert_non_null(strstr(out, "\"type\":\"gap\",\"lost\":1}\n{\"v\":1,\"seq\":2,"));
 	audit_free(a);
+	close(p[0]);
+	close(p[1]);
+}
+
+/* Lines that are written together, into a pipe that may have other writers: whole lines, and no more of them than stay in one piece. */
+static void shared_pipe(void **state)
+{
+	static char lines[3 * PIPE_BUF], out[2 * PIPE_BUF];
+	const size_t lengths[] = { 1000, 1000, 1000, 1500, PIPE_BUF + 100, 50, 60 };
+	const size_t pieces[] = { 3000, 1500, PIPE_BUF, 100, 110 };
+	size_t len = 0, kept;
+	struct log_file f;
+	int p[2];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+		memset(lines + len, 'x', lengths[i] - 1);
+		len += lengths[i];
+		lines[len - 1] = '\n';
+	}
+	assert_int_equal(pipe2(p, O_CLOEXEC | O_DIRECT), 0); /* a read gets what a write wrote, in pieces of a page */
+	log_file_open(&f, p[1]);
+	assert_int_equal(log_file_write(&f, lines, len, &kept), 0);
+	assert_int_equal(kept, len);
+	for (size_t i = 0; i < sizeof(pieces) / sizeof(*pieces); i++)
+		assert_int_equal(read(p[0], out, sizeof(out)), pieces[i]);
+	log_file_close(&f);
 	close(p[0]);
 	close(p[1]);
 }
@@ -509,6 +542,7 @@ int main(void)
 		cmocka_unit_test(gap_before_end),
 		cmocka_unit_test(shared_file),
 		cmocka_unit_test(full_pipe),
+		cmocka_unit_test(shared_pipe),
 		cmocka_unit_test(torn_by_another),
 		cmocka_unit_test(torn_by_earlier_run),
 		cmocka_unit_test(reserve),

@@ -203,15 +203,17 @@ ssize_t __wrap_splice(int in, off_t *in_at, int out, off_t *out_at, size_t n, un
 
 ssize_t __wrap_write(int fd, const void *p, size_t n)
 {
+	void (*each)(const void *line, size_t len) = net.log_error ? ledger_lost : ledger_record;
+	const char *line = p, *end;
+
 	if (net_file(fd)->kind != FILE_LOG)
 		fail("write() to what is not the log");
-	if (net.log_error) {
-		ledger_lost(p, n);
-		errno = net.log_error;
-		return -1;
-	}
-	ledger_record(p, n);
-	return (ssize_t)n;
+	for (; (end = memchr(line, '\n', n - (size_t)(line - (const char *)p))); line = end + 1)
+		each(line, (size_t)(end + 1 - line));
+	if (line != (const char *)p + n)
+		fail("a record without its line feed");
+	errno = net.log_error;
+	return net.log_error ? -1 : (ssize_t)n;
 }
 
 int __wrap_shutdown(int fd, int how)

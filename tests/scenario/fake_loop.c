@@ -13,7 +13,8 @@
 
 #define PENDING_MAX 1024
 #define BEGIN_US    (1000 * (uint64_t)US_PER_S)
-#define IDLE_TURNS  8 /* in which events are called and nothing happens; one after another */
+#define IDLE_TURNS \
+	256 /* in which events are called and nothing happens, one after another; many timers may be early at once */
 
 struct pending {
 	struct event *ev;
@@ -176,6 +177,16 @@ int event_add(struct event *ev, const struct timeval *timeout)
 	return 0;
 }
 
+/* In the same turn as libevent has it, or in the next: what is due now has its turn after what is ready. */
+void event_active(struct event *ev, int res, short ncalls)
+{
+	const struct timeval now = { 0 };
+
+	if (res != EV_TIMEOUT || ncalls != 0)
+		fail("event_active() with other arguments");
+	(void)event_add(ev, &now);
+}
+
 /* ---- the loop ---- */
 
 static short ready(const struct pending *p)
@@ -190,8 +201,7 @@ static void call(struct event *ev, short what)
 	ev->ev_evcallback.evcb_cb_union.evcb_callback(ev->ev_fd, what, ev->ev_evcallback.evcb_arg);
 }
 
-/* One turn. False when there was nothing to do. */
-static bool turn(void)
+bool loop_turn(void)
 {
 	struct {
 		uint64_t id;
@@ -232,7 +242,7 @@ void loop_settle(void)
 	loop.turn_us = loop.now;
 	do {
 		before = loop.progress;
-		if (!turn())
+		if (!loop_turn())
 			return;
 		idle = loop.progress == before ? idle + 1 : 0;
 	} while (idle < IDLE_TURNS);

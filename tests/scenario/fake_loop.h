@@ -30,6 +30,9 @@ uint64_t loop_now(void);
  */
 void loop_tick(bool on);
 
+/* One turn. False when there was nothing to do. */
+bool loop_turn(void);
+
 /* Runs until nothing is ready and no timer is due. Fails when turns go by in which nothing happens: a busy loop. */
 void loop_settle(void);
 

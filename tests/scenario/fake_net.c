@@ -362,6 +362,8 @@ ssize_t tube_put(struct tube *t, const void *p, size_t n)
 	loop_progress();
 	if (bytes_append(&t->sent, p, n, NET_SENT_MAX) < 0 && t->put <= NET_SENT_MAX)
 		abort();
+	if (t->upstream)
+		ledger_requests(t);
 	if (t->peer_closed) {
 		tube_abort(t);
 		return (ssize_t)n;

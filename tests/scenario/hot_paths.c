@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "tests/scenario/fail.h"
+#include "tests/scenario/ledger.h"
 #include "tests/scenario/script.h"
 
 #define STEPS_MAX 12
@@ -63,6 +64,7 @@ int main(int argc, char **argv)
 		if (strcmp(argv[1], paths[i].name) != 0)
 			continue;
 		s.name = argv[1];
+		ledger_at_end = true;
 		add(&s, paths[i].once);
 		for (unsigned long n = strtoul(argv[2], NULL, 10); n > 0; n--)
 			add(&s, paths[i].each);

@@ -14,6 +14,7 @@
 
 #define CONNS_MAX    4096
 #define RESOLVED_MAX 512
+#define REQUESTS_MAX 8192 /* bytes upstream whose requests are counted at each send */
 
 /* What an allowing decision opens: one connection upstream, until its close record. */
 struct leg {
@@ -51,6 +52,8 @@ static struct {
 	} resolved[RESOLVED_MAX];
 	size_t n_resolved;
 } ledger;
+
+bool ledger_at_end;
 
 void ledger_reset(void)
 {
@@ -119,8 +122,18 @@ static struct seen *conn_of(const json_t *record)
 	return &ledger.conns[id];
 }
 
+static bool is_resolved(const char *host, const struct addr *addr)
+{
+	for (size_t i = 0; i < ledger.n_resolved; i++)
+		if (strcmp(ledger.resolved[i].host, host) == 0 && addr_equal(&ledger.resolved[i].addr, addr))
+			return true;
+	return false;
+}
+
 void ledger_resolved(const char *host, const struct addr *addr)
 {
+	if (is_resolved(host, addr))
+		return;
 	if (ledger.n_resolved == RESOLVED_MAX)
 		fail("more than %d addresses", RESOLVED_MAX);
 	ledger.resolved[ledger.n_resolved].addr = *addr;
@@ -134,11 +147,7 @@ static bool may_lead_to(const struct leg *leg, const struct endpoint *peer)
 
 	if (leg->by_addr && strcmp(leg->dst, endpoint_format(peer, text)) == 0)
 		return true;
-	for (size_t i = 0; leg->host[0] && i < ledger.n_resolved; i++)
-		if (strcmp(ledger.resolved[i].host, leg->host) == 0 &&
-		    addr_equal(&ledger.resolved[i].addr, &peer->addr))
-			return true;
-	return false;
+	return leg->host[0] && is_resolved(leg->host, &peer->addr);
 }
 
 void ledger_connect(const struct endpoint *peer)
@@ -180,7 +189,7 @@ static void check_requests(const struct seen *c, const struct tube *t)
 		return;
 	while (len > 0 && !upgraded) {
 		struct http1_body body;
-		size_t taken;
+		size_t taken = 0;
 
 		if (http1_request(p, len, &head, &error) != PARSE_OK)
 			break; /* cut, or what a limit let through of it */
@@ -201,6 +210,13 @@ static void check_requests(const struct seen *c, const struct tube *t)
 			len -= taken;
 		}
 	}
+}
+
+void ledger_requests(const struct tube *t)
+{
+	/* All of it is read each time. At the end of the leg it is once more, however much it was. */
+	if (!ledger_at_end && t->put <= REQUESTS_MAX)
+		check_requests(&ledger.conns[t->conn], t);
 }
 
 static struct leg leg_of(const json_t *record)

@@ -31,9 +31,16 @@ void ledger_lost(const void *line, size_t len);
 /* `addr` was resolved for `host`. */
 void ledger_resolved(const char *host, const struct addr *addr);
 
-/* Netgate connects to an upstream; it is about to send `n` bytes to one. */
+/*
+ * Who counts netgate's instructions sets this: then what was sent is held against the records at the end of a leg alone, and not
+ * at each send as well, which takes netgate's own parser.
+ */
+extern bool ledger_at_end;
+
+/* Netgate connects to an upstream; it is about to send `n` bytes to one; it has sent them. */
 void ledger_connect(const struct endpoint *peer);
 void ledger_sent(const struct tube *t, size_t n);
+void ledger_requests(const struct tube *t);
 
 /* Every connection is over: checks what can only be known at the end. */
 void ledger_finish(void);

@@ -272,6 +272,13 @@ static void verb(struct run *r, struct tube *t, const struct words *w, size_t i)
 
 static void then(struct run *r, struct tube *t, const struct words *w, size_t i)
 {
+	if (is(w, i, "then") && is(w, i + 1, "job")) {
+		(void)loop_turn();
+		world_job_ends();
+		return;
+	}
+	if (is(w, i, "then") && is(w, i + 1, "waits"))
+		return;
 	if (is(w, i, "then"))
 		verb(r, t, w, i + 1);
 	loop_settle();

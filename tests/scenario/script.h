@@ -17,6 +17,8 @@
  *	client shuts|closes|resets   upstream ...         its side ends; it is gone; it breaks off
  *	client takes N|all           upstream ...         bytes that it still reads
  *	... then shuts|closes|resets                      at once, before netgate had a turn
+ *	... then waits               netgate has its next turn after the next step
+ *	... then job ends            after one turn: what netgate does at the end of a turn is not done yet
  *
  *	client< BYTES                upstream< BYTES      exactly these came since the last look
  *	client< end|reset|nothing    upstream< ...        the end of what comes; a reset; nothing, not even that

@@ -225,7 +225,8 @@ void world_begin(const struct policy *policy)
 							     .tell_fd = -1,
 							     .job = "scenario",
 							     .policy = policy,
-							     .limits = limits }));
+							     .limits = limits,
+							     .base = loop_base() }));
 	world.dialer = (struct dialer){
 		.base = loop_base(), .guard = must(guard_new(&err)), .audit = world.audit, .policy = policy
 	};

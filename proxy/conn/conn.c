@@ -3,12 +3,8 @@
 #include "proxy/conn/conn.h"
 
 #include <errno.h>
-
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -372,8 +368,8 @@ static void refuse(struct conn_env *env, int fd, const struct endpoint *src, con
 void conn_accept(struct conn_env *env, int fd, const struct endpoint *src, const struct endpoint *dst)
 {
 	const bool dns = dst->port == 53;
-	enum reason over = budget_admit(&env->budget, !dns, clock_mono_us());
-	const int on = 1;
+	const uint64_t now = clock_mono_us();
+	enum reason over = budget_admit(&env->budget, !dns, now);
 	struct conn *c = NULL;
 	uint64_t id;
 
@@ -394,11 +390,9 @@ void conn_accept(struct conn_env *env, int fd, const struct endpoint *src, const
 		dns_server_tcp(env->dns, fd, id, src, dst);
 		return;
 	}
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	(void)setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
 	c->env = env;
 	c->id = id;
-	c->accepted_us = c->active_us = clock_mono_us();
+	c->accepted_us = c->active_us = now;
 	c->src = *src;
 	c->local = c->dst = *dst;
 	c->dns_name = dns_map_name(env->map, &dst->addr);

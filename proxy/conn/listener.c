@@ -6,6 +6,8 @@
  */
 #include <errno.h>
 #include <event2/event.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -42,12 +44,10 @@ static void on_resume(evutil_socket_t fd, short what, void *arg)
 
 static void take(struct listener *l, int fd, const struct sockaddr *peer)
 {
-	const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
 	struct sockaddr_storage local;
 	socklen_t len = sizeof(local);
 	struct endpoint src, dst;
 
-	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	if (l->nonce) {
 		const struct linger off = { 0 };
 
@@ -87,10 +87,30 @@ static void on_readable(evutil_socket_t listen_fd, short what, void *arg)
 	}
 }
 
+/*
+ * What each accepted socket is to have: it inherits this from the one that listens, which saves three system calls
+ * a connection. A connection that ends without a word, by close() or because this process died, is reset: cut
+ * short must not look complete. An urgent byte stays in its place in the stream: see flow.c. Returns 0 or -1 with errno.
+ */
+static int set_inherited(int fd)
+{
+	const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
+	const int on = 1;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) ||
+	    setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on)) ||
+	    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)))
+		return -1;
+	return 0;
+}
+
 struct listener *listener_new(struct conn_env *env, int tcp4, int tcp6)
 {
-	struct listener *l = calloc(1, sizeof(*l));
+	struct listener *l;
 
+	if (set_inherited(tcp4) || set_inherited(tcp6))
+		return NULL;
+	l = calloc(1, sizeof(*l));
 	if (!l)
 		return NULL;
 	l->env = env;

@@ -65,6 +65,7 @@ int __wrap_accept4(int fd, struct sockaddr *sa, socklen_t *len, int flags)
 		return -1;
 	t->accepted = true;
 	t->fd = accepted;
+	t->linger_reset = net_file(fd)->linger_reset; /* as Linux has it, an accepted socket inherits the listener's */
 	net_file(accepted)->tube = t;
 	*len = endpoint_to_sockaddr(&t->remote, &ss);
 	memcpy(sa, &ss, *len);
@@ -121,14 +122,16 @@ int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t 
 {
 	struct file *f = net_file(fd);
 
-	if (f->kind != FILE_SOCKET)
+	if (f->kind != FILE_SOCKET && f->kind != FILE_LISTEN)
 		fail("setsockopt() of descriptor %d", fd);
 	if (level == SOL_SOCKET && name == SO_LINGER) {
 		const struct linger *l = value;
 
 		if (len != sizeof(*l))
 			fail("SO_LINGER with a wrong length");
-		if (f->tube)
+		if (f->kind == FILE_LISTEN)
+			f->linger_reset = l->l_onoff && l->l_linger == 0;
+		else if (f->tube)
 			f->tube->linger_reset = l->l_onoff && l->l_linger == 0;
 	}
 	return 0;

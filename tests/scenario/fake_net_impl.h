@@ -22,6 +22,7 @@ struct file {
 	enum file_kind kind;
 	struct tube *tube;	/* FILE_SOCKET; NULL before connect() */
 	struct fake_pipe *pipe; /* FILE_PIPE_* */
+	bool linger_reset;	/* FILE_LISTEN: what accepted sockets inherit */
 };
 
 struct net {

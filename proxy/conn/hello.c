@@ -107,6 +107,8 @@ enum step hello_step(struct conn *c)
 		(void)conn_refuse(c, &nothing, REASON_CLIENT_GONE);
 		return STEP_CLOSE;
 	}
+	/* Only who is silent in audit mode has less time than that. */
+	c->deadline_us = c->accepted_us + (uint64_t)CONN_HELLO_S * US_PER_S;
 	switch (hello_look(c, &hello)) {
 	case HELLO_MORE:
 		return clock_mono_us() >= c->deadline_us ? out_of_time(c) : STEP_WAIT;

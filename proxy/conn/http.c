@@ -90,7 +90,6 @@ enum step http_begin(struct conn *c)
 		return STEP_CLOSE;
 	c->http->proxy = c->state == CONN_FRONT;
 	conn_set_state(c, CONN_HTTP);
-	conn_deadline(c, (uint64_t)CONN_HELLO_S * US_PER_S);
 	return STEP_AGAIN;
 }
 

@@ -36,17 +36,28 @@ void conn_set_state(struct conn *c, enum conn_state state)
 	c->state = (uint8_t)state;
 }
 
-void conn_arm(struct conn *c, uint64_t us)
+/* A timer that fires earlier is left alone: on_timer() sees that it is not time yet. Most deadlines only move away. */
+static void arm(struct conn *c, uint64_t now, uint64_t us)
 {
 	const struct timeval tv = { .tv_sec = (time_t)(us / US_PER_S), .tv_usec = (suseconds_t)(us % US_PER_S) };
 
+	if (c->armed_us && c->armed_us <= now + us)
+		return;
+	c->armed_us = now + us;
 	event_add(&c->timer_ev, &tv);
+}
+
+void conn_arm(struct conn *c, uint64_t us)
+{
+	arm(c, clock_tick_us(), us);
 }
 
 void conn_deadline(struct conn *c, uint64_t us)
 {
-	c->deadline_us = clock_mono_us() + us;
-	conn_arm(c, us);
+	uint64_t now = clock_tick_us();
+
+	c->deadline_us = now + us;
+	arm(c, now, us);
 }
 
 /* ---- event interest: one pure function of the state ---- */
@@ -169,7 +180,7 @@ static void on_dialled(void *arg, int fd, enum reason reason, const struct endpo
 
 	(void)peer;
 	c->dial = NULL;
-	c->active_us = clock_mono_us();
+	c->active_us = clock_tick_us();
 	if (fd < 0) {
 		conn_end_leg(c, CLOSE_CONNECT_FAILED, false);
 		if (conn_unreachable(c, reason) == STEP_CLOSE)
@@ -216,8 +227,7 @@ enum step conn_dial(struct conn *c, const struct verdict *verdict)
 	} else {
 		target.addr = c->dst.addr;
 	}
-	event_del(&c->timer_ev); /* the dial has a deadline of its own */
-	c->deadline_us = 0;
+	c->deadline_us = 0; /* the dial has one of its own */
 	conn_set_state(c, CONN_DIAL);
 	c->dial = dial_start(c->env->dialer, &target, on_dialled, c);
 	return c->dial ? STEP_WAIT : STEP_CLOSE;
@@ -250,7 +260,7 @@ static void note_activity(struct conn *c)
 	uint64_t moved = c->up.sent + c->up.received + c->down.sent + c->down.received;
 
 	if (moved != c->moved)
-		c->active_us = clock_mono_us();
+		c->active_us = clock_tick_us();
 	c->moved = moved;
 }
 
@@ -290,12 +300,13 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	bool idling = (c->state == CONN_TUNNEL && !tunnel_holds(c)) || (c->state == CONN_HTTP && !http_holds(c));
 
 	(void)fd, (void)what;
+	c->armed_us = 0;
 	if (now < c->deadline_us) {
-		/* The loop's clock is a little behind ours; and DRAIN looks in between. */
+		/* It has moved since; the loop's clock is a little behind ours; and DRAIN looks in between. */
 		if (c->state == CONN_DRAIN)
 			conn_run(c);
 		else
-			conn_arm(c, c->deadline_us - now);
+			arm(c, now, c->deadline_us - now);
 		return;
 	}
 	if (idling && now < idle_end) {

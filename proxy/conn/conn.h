@@ -61,6 +61,7 @@ struct conn {
 	LIST_ENTRY(conn) link;
 	uint64_t id;
 	uint64_t accepted_us, active_us, deadline_us; /* CLOCK_MONOTONIC */
+	uint64_t armed_us;			      /* when timer_ev fires; 0: it is not pending */
 	struct endpoint src, local;		      /* the sandbox's side; the address that it connected to */
 	struct endpoint dst; /* where it wants to go: `local`, or what a front door was asked for (ADDR_NONE: a name) */
 	const struct name *dns_name; /* whose synthetic address `dst` is; NULL: another address */
@@ -145,7 +146,7 @@ enum step conn_drain(struct conn *c);
 /* (Re-)starts the deadline, `us` from now. */
 void conn_deadline(struct conn *c, uint64_t us);
 
-/* Runs the connection again in `us`, without a change of the deadline. */
+/* Runs the connection again in `us` at the latest, without a change of the deadline. */
 void conn_arm(struct conn *c, uint64_t us);
 
 /* The steps of the states that have a file of their own. */

@@ -96,6 +96,15 @@ static void conn_interest(const struct conn *c, short *client, short *upstream)
 
 static void on_event(evutil_socket_t fd, short what, void *arg);
 
+/*
+ * With the event for reading of a quiet side, which stays when nothing is to be read from it just now: as a rule it is
+ * wanted again before it fires, and once it fires the side is not quiet any more.
+ */
+static short with_quiet(short wanted, short present, bool quiet)
+{
+	return quiet ? (short)(wanted | (present & EV_READ)) : wanted;
+}
+
 static int set_mask(struct conn *c, struct event *ev, int fd, short *present, short wanted)
 {
 	if (*present == wanted)
@@ -192,6 +201,7 @@ static void on_dialled(void *arg, int fd, enum reason reason, const struct endpo
 	/* An urgent byte stays in its place in the stream: see flow.c. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
 	c->upstream_fd = fd;
+	c->upstream_quiet = true;
 	c->up.to = fd;
 	c->down.from = fd;
 	if (c->http) {
@@ -276,6 +286,8 @@ static void conn_run(struct conn *c)
 	note_activity(c);
 	if (s == STEP_WAIT) {
 		conn_interest(c, &client, &upstream);
+		client = with_quiet(client, c->client_mask, c->client_quiet);
+		upstream = with_quiet(upstream, c->upstream_mask, c->upstream_quiet);
 		if (set_mask(c, &c->client_ev, c->client_fd, &c->client_mask, client) == 0 &&
 		    set_mask(c, &c->upstream_ev, c->upstream_fd, &c->upstream_mask, upstream) == 0)
 			return;
@@ -287,7 +299,8 @@ static void on_event(evutil_socket_t fd, short what, void *arg)
 {
 	struct conn *c = arg;
 
-	(void)fd, (void)what;
+	if (what & EV_READ)
+		*(fd == c->client_fd ? &c->client_quiet : &c->upstream_quiet) = false;
 	conn_run(c);
 }
 

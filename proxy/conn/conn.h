@@ -87,9 +87,10 @@ struct conn {
 	bool up_done, down_done; /* TUNNEL: that direction has ended */
 	bool up_dead;		 /* TUNNEL: upstream takes nothing any more, but may still have sent something */
 	bool first_end_set;
-	uint8_t first_end;	      /* enum close_end: who ended first */
-	bool client_shut, client_eof; /* DRAIN */
-	struct bytes in;	      /* from the client, not judged yet */
+	uint8_t first_end;		   /* enum close_end: who ended first */
+	bool client_shut, client_eof;	   /* DRAIN */
+	bool client_quiet, upstream_quiet; /* nothing to read there: quiet.h */
+	struct bytes in;		   /* from the client, not judged yet */
 	struct flow up, down;
 	struct dial *dial;
 	const struct policy_rule *claimed, *charged; /* rules with limits (charge.h); NULL: none */

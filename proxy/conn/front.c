@@ -12,6 +12,7 @@
  * one that connects to it: no rule has it, and the guard refuses it.
  */
 #include "proxy/conn/front.h"
+#include "proxy/conn/quiet.h"
 
 #include <errno.h>
 
@@ -129,7 +130,7 @@ enum step front_step(struct conn *c)
 
 	if (flow_run(&c->down, c->env->pool, &none) == FLOW_TO_ERROR)
 		return STEP_CLOSE;
-	n = bytes_recv(&c->in, c->client_fd, FRONT_READ, FRONT_HELD_MAX);
+	n = quiet_recv(&c->client_quiet, &c->in, c->client_fd, FRONT_READ, FRONT_HELD_MAX);
 	s = look(c);
 	/* What came before the end may be a whole request. */
 	if (s == STEP_WAIT && c->state == CONN_FRONT && n <= 0 && n != -EAGAIN) {

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "proxy/conn/conn.h"
 #include "proxy/conn/hello.h"
+#include "proxy/conn/quiet.h"
 #include "proxy/conn/retry.h"
 #include "proxy/wire/request_line.h"
 #include "proxy/wire/sniff.h"
@@ -97,7 +98,7 @@ static enum step out_of_time(struct conn *c)
 
 enum step hello_step(struct conn *c)
 {
-	ssize_t n = bytes_recv(&c->in, c->client_fd, HELLO_READ, TLS_HELLO_MAX);
+	ssize_t n = quiet_recv(&c->client_quiet, &c->in, c->client_fd, HELLO_READ, TLS_HELLO_MAX);
 	const struct conn_seen nothing = { .proto = PROTO_ANY };
 	struct hello_seen hello;
 

@@ -31,6 +31,7 @@
 #include "proxy/conn/conn.h"
 #include "proxy/conn/front.h"
 #include "proxy/conn/http.h"
+#include "proxy/conn/quiet.h"
 
 void http_free(struct http_session *h)
 {
@@ -259,7 +260,10 @@ static enum step judge(struct conn *c, const struct http1_head *head)
 	return conn_dial(c, &v);
 }
 
-/* Upstream said something, or closed, while no request is under way. True when it is gone. */
+/*
+ * Upstream said something, or closed, while no request is under way. True when it is gone. A quiet one is believed:
+ * what happens between the loop's look and the request could happen between a look of ours and the request as well.
+ */
 static bool upstream_gone(struct conn *c)
 {
 	uint8_t byte;
@@ -269,8 +273,13 @@ static bool upstream_gone(struct conn *c)
 		return false;
 	if (bytes_len(&c->http->rin) > 0)
 		return true; /* an answer to nothing: not to be taken for the next one's */
+	if (c->upstream_quiet)
+		return false;
 	n = recv(c->upstream_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-	return n >= 0 || (errno != EAGAIN && errno != EINTR);
+	if (n >= 0 || (errno != EAGAIN && errno != EINTR))
+		return true;
+	c->upstream_quiet = true;
+	return false;
 }
 
 static enum step client_ended(struct conn *c)
@@ -339,7 +348,7 @@ static enum step head_step(struct conn *c)
 		}
 		if (bytes_len(&c->in) > 0 && clock_mono_us() >= c->deadline_us)
 			return http_refuse_unread(c, REASON_HELLO_TIMEOUT);
-		n = bytes_recv(&c->in, c->client_fd, HTTP_READ, HTTP1_HEAD_MAX);
+		n = quiet_recv(&c->client_quiet, &c->in, c->client_fd, HTTP_READ, HTTP1_HEAD_MAX);
 		if (n == -EAGAIN)
 			return STEP_WAIT;
 		if (n == 0)

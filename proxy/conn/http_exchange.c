@@ -9,6 +9,7 @@
 #include "proxy/conn/front.h"
 #include "proxy/conn/http.h"
 #include "proxy/conn/pump.h"
+#include "proxy/conn/quiet.h"
 
 /* The client broke the framing of its own body: upstream must not take what it got for a whole request. */
 static enum step bad_body(struct conn *c)
@@ -42,7 +43,7 @@ static enum step run_request(struct conn *c)
 
 	if (h->up_dead)
 		return STEP_WAIT;
-	switch (pump(&c->up, &c->in, &h->req, c->env->pool)) {
+	switch (pump(&c->up, &c->in, &h->req, c->env->pool, &c->client_quiet)) {
 	case PUMP_BAD:
 		return bad_body(c);
 	case PUMP_LIMIT:
@@ -75,7 +76,7 @@ static enum step watch_client(struct conn *c)
 	ssize_t n;
 
 	while (http_wants_ahead(c)) {
-		n = bytes_recv(&c->in, c->client_fd, HTTP_AHEAD, HTTP1_HEAD_MAX);
+		n = quiet_recv(&c->client_quiet, &c->in, c->client_fd, HTTP_AHEAD, HTTP1_HEAD_MAX);
 		if (n == -EAGAIN)
 			break;
 		if (n < 0) {
@@ -173,7 +174,7 @@ static enum step run_response_head(struct conn *c)
 		}
 		if (parsed == PARSE_OK)
 			return pass_head(c, head);
-		n = bytes_recv(&h->rin, c->upstream_fd, HTTP_READ, HTTP1_HEAD_MAX);
+		n = quiet_recv(&c->upstream_quiet, &h->rin, c->upstream_fd, HTTP_READ, HTTP1_HEAD_MAX);
 		if (n == -EAGAIN)
 			return STEP_WAIT;
 		if (n <= 0)
@@ -205,7 +206,7 @@ static enum step run_response(struct conn *c)
 		if (s == STEP_WAIT)
 			return deliver_interim(c);
 	}
-	switch (pump(&c->down, &h->rin, &h->res, c->env->pool)) {
+	switch (pump(&c->down, &h->rin, &h->res, c->env->pool, &c->upstream_quiet)) {
 	case PUMP_EOF:
 		if (h->res.kind != HTTP1_BODY_UNTIL_CLOSE)
 			return upstream_ended(c, false);
@@ -251,6 +252,9 @@ enum step http_exchange_step(struct conn *c)
 	/* The answer is complete, what is held of it included in `down`. */
 	if (h->keep && h->req.done && !flow_pending(&c->up)) {
 		h->phase = PHASE_HEAD;
+		/* The next one waits already: did upstream end right behind the answer? */
+		if (bytes_len(&c->in) > 0)
+			c->upstream_quiet = false;
 		conn_deadline(c, bytes_len(&c->in) > 0 ? (uint64_t)CONN_HELLO_S * US_PER_S : charge_idle_us(c));
 		return STEP_AGAIN;
 	}

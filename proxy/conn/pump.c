@@ -8,6 +8,8 @@
 
 #include <errno.h>
 
+#include "proxy/conn/quiet.h"
+
 #define PUMP_READ 16384
 #define PUMP_HELD (4 * PUMP_READ) /* framed bytes that may wait for the receiver */
 
@@ -52,7 +54,7 @@ static enum pump_result move_unseen(struct flow *f, struct http1_body *body, str
 	return of_flow(r);
 }
 
-enum pump_result pump(struct flow *f, struct bytes *in, struct http1_body *body, struct pipe_pool *pool)
+enum pump_result pump(struct flow *f, struct bytes *in, struct http1_body *body, struct pipe_pool *pool, bool *quiet)
 {
 	enum pump_result r;
 	uint64_t none;
@@ -72,13 +74,16 @@ enum pump_result pump(struct flow *f, struct bytes *in, struct http1_body *body,
 			return r;
 		if (bytes_len(in) > 0)
 			continue;
+		if (*quiet)
+			return PUMP_WAIT;
 		if (body->kind == HTTP1_BODY_UNTIL_CLOSE || body->left >= PUMP_READ) {
 			r = move_unseen(f, body, pool);
+			*quiet = r == PUMP_WAIT && !flow_pending(f);
 			if (r != PUMP_DONE || body->done)
 				return r;
 			continue;
 		}
-		n = bytes_recv(in, f->from, PUMP_READ, PUMP_READ);
+		n = quiet_recv(quiet, in, f->from, PUMP_READ, PUMP_READ);
 		if (n == -EAGAIN)
 			return PUMP_WAIT;
 		if (n < 0)

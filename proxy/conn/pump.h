@@ -16,7 +16,7 @@ enum pump_result {
 	PUMP_TO_ERROR	 /* the receiver is gone */
 };
 
-/* `in` holds bytes of f->from that were read already; what lies behind the body stays in it. */
-enum pump_result pump(struct flow *f, struct bytes *in, struct http1_body *body, struct pipe_pool *pool);
+/* `in` holds bytes of f->from that were read already; what lies behind the body stays in it. `quiet`: of f->from, see quiet.h. */
+enum pump_result pump(struct flow *f, struct bytes *in, struct http1_body *body, struct pipe_pool *pool, bool *quiet);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "proxy/conn/charge.h"
+#include "proxy/conn/quiet.h"
 #include "proxy/wire/tls_retry.h"
 
 #define RETRY_READ 16384
@@ -140,7 +141,7 @@ enum step retry_client(struct conn *c)
 	ssize_t n = -EAGAIN;
 
 	if (!flow_pending(&c->up) && retry_wants_client(c))
-		n = bytes_recv(&c->in, c->client_fd, RETRY_READ, RETRY_HELD_MAX);
+		n = quiet_recv(&c->client_quiet, &c->in, c->client_fd, RETRY_READ, RETRY_HELD_MAX);
 	if (n < 0 && n != -EAGAIN) {
 		conn_end_leg(c, CLOSE_CLIENT_RESET, true);
 		return STEP_CLOSE;
@@ -160,7 +161,7 @@ enum step retry_server(struct conn *c)
 
 	if (flow_pending(&c->down))
 		return STEP_WAIT;
-	n = bytes_recv(&c->down.head, c->upstream_fd, RETRY_READ, RETRY_READ);
+	n = quiet_recv(&c->upstream_quiet, &c->down.head, c->upstream_fd, RETRY_READ, RETRY_READ);
 	if (n == -EAGAIN)
 		return STEP_WAIT;
 	if (n < 0) {

@@ -15,6 +15,7 @@
 #include "proxy/conn/charge.h"
 #include "proxy/conn/conn.h"
 #include "proxy/conn/hello.h"
+#include "proxy/conn/quiet.h"
 #include "proxy/conn/retry.h"
 #include "proxy/wire/request_line.h"
 
@@ -171,7 +172,7 @@ static enum step judge(struct conn *c, bool at_end)
 static enum step peek_step(struct conn *c)
 {
 	bool had_some = bytes_len(&c->in) > 0;
-	ssize_t n = bytes_recv(&c->in, c->client_fd, PEEK_READ, CONN_PEEK_MAX);
+	ssize_t n = quiet_recv(&c->client_quiet, &c->in, c->client_fd, PEEK_READ, CONN_PEEK_MAX);
 
 	if (n == -EAGAIN && !had_some && is_web(c) && clock_mono_us() >= c->deadline_us) {
 		const struct conn_seen nothing = { .proto = PROTO_ANY };
@@ -219,8 +220,11 @@ static enum step run_up(struct conn *c)
 	s = c->retry ? retry_client(c) : STEP_WAIT;
 	if (s != STEP_WAIT)
 		return s;
-	budget = c->retry ? 0 : FLOW_UNLIMITED;
+	budget = c->retry || c->client_quiet ? 0 : FLOW_UNLIMITED;
 	switch (flow_run(&c->up, c->env->pool, &budget)) {
+	case FLOW_WAIT_READ:
+		c->client_quiet = true;
+		break;
 	case FLOW_EOF:
 		c->up_done = true;
 		first_end(c, CLOSE_CLIENT);
@@ -254,8 +258,11 @@ static enum step run_down(struct conn *c)
 		s = retry_server(c);
 	if (s == STEP_CLOSE)
 		return STEP_CLOSE;
-	budget = retry_wants_server(c) ? 0 : FLOW_UNLIMITED;
+	budget = retry_wants_server(c) || c->upstream_quiet ? 0 : FLOW_UNLIMITED;
 	switch (flow_run(&c->down, c->env->pool, &budget)) {
+	case FLOW_WAIT_READ:
+		c->upstream_quiet = true;
+		break;
 	case FLOW_EOF:
 		c->down_done = true;
 		first_end(c, CLOSE_UPSTREAM);

@@ -3,7 +3,7 @@
  * proxy/conn/pump: one framed body goes through byte for byte, and what
  * follows it on the connection is left alone.
  *
- * links: proxy/conn/pump.c proxy/conn/flow.c proxy/conn/pipe_pool.c base/bytes.c proxy/wire/http1_body.c
+ * links: proxy/conn/pump.c proxy/conn/quiet.c proxy/conn/flow.c proxy/conn/pipe_pool.c base/bytes.c proxy/wire/http1_body.c
  * links: proxy/wire/http1_head.c proxy/wire/http1_frame.c proxy/wire/http1_host.c proxy/wire/http1_text.c base/addr.c
  */
 #include "proxy/conn/pump.h"
@@ -86,7 +86,7 @@ static enum pump_result run(struct fixture *f, const char *wire, size_t len, siz
 				moved = true;
 			}
 		}
-		r = pump(&f->flow, &f->in, &f->body, f->pool);
+		r = pump(&f->flow, &f->in, &f->body, f->pool, &(bool){ false });
 		while ((n = recv(f->to[0], buf, sizeof(buf), 0)) > 0) {
 			assert_int_equal(bytes_append(&f->out, buf, (size_t)n, 64 << 20), 0);
 			moved = true;
@@ -188,7 +188,7 @@ static void test_cut_short(void **state)
 	begin(f, HTTP1_BODY_LENGTH, 100);
 	assert_int_equal(run(f, "abc", 3, 3), PUMP_WAIT);
 	shutdown(f->from[0], SHUT_WR);
-	assert_int_equal(pump(&f->flow, &f->in, &f->body, f->pool), PUMP_EOF);
+	assert_int_equal(pump(&f->flow, &f->in, &f->body, f->pool, &(bool){ false }), PUMP_EOF);
 	assert_false(f->body.done);
 }
 
@@ -202,7 +202,7 @@ static void test_until_close(void **state)
 	begin(f, HTTP1_BODY_UNTIL_CLOSE, 0);
 	assert_int_equal(run(f, wire, len, 30000), PUMP_WAIT);
 	shutdown(f->from[0], SHUT_WR);
-	assert_int_equal(pump(&f->flow, &f->in, &f->body, f->pool), PUMP_EOF);
+	assert_int_equal(pump(&f->flow, &f->in, &f->body, f->pool, &(bool){ false }), PUMP_EOF);
 	assert_out(f, wire, len);
 	free(wire);
 }
@@ -213,7 +213,7 @@ static void test_no_body(void **state)
 
 	begin(f, HTTP1_BODY_NONE, 0);
 	assert_int_equal(send(f->from[0], "GET ", 4, 0), 4);
-	assert_int_equal(pump(&f->flow, &f->in, &f->body, f->pool), PUMP_DONE);
+	assert_int_equal(pump(&f->flow, &f->in, &f->body, f->pool, &(bool){ false }), PUMP_DONE);
 	assert_int_equal(f->flow.sent, 0);
 }
 

@@ -108,6 +108,11 @@ const struct policy_rule *charge_spent(const struct conn *c, size_t n)
 	return b && !budget_has_upload(b, n) ? c->charged : NULL;
 }
 
+bool charge_counts_upload(const struct conn *c)
+{
+	return c->up.allowed[FLOW_BY_JOB] || c->env->rule_budgets;
+}
+
 bool charge_may_send(const struct conn *c, size_t n)
 {
 	return budget_has_upload(&c->env->budget, n) && !charge_spent(c, n);

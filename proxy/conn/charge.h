@@ -28,6 +28,9 @@ void charge_begin(struct conn *c);
 /* The connection is over: gives back what was claimed and charged. */
 void charge_end(struct conn *c);
 
+/* Whether what the connection sends counts against a limit, or may by the next verdict: the job's, or that of any rule. */
+bool charge_counts_upload(const struct conn *c);
+
 /* True when the budgets have room for `n` bytes more (at least one). */
 bool charge_may_send(const struct conn *c, size_t n);
 

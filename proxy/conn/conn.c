@@ -132,6 +132,7 @@ static void conn_free(struct conn *c)
 	if (c->state == CONN_HTTP && http_pipelined(c))
 		http_refuse_pipelined(c);
 	conn_end_leg(c, CLOSE_INTERNAL_ERROR, true);
+	audit_forget(c->env->audit, &c->record);
 	LIST_REMOVE(c, link);
 	(void)set_mask(c, &c->client_ev, c->client_fd, &c->client_mask, 0);
 	event_del(&c->timer_ev);
@@ -280,10 +281,15 @@ static void conn_run(struct conn *c)
 	short client, upstream;
 	enum step s;
 
+	if (c->record.waits)
+		return;
 	do
 		s = step(c);
 	while (s == STEP_AGAIN);
 	note_activity(c);
+	/* It goes on at the end of this turn: what it is registered for until then is all the same. */
+	if (s == STEP_WAIT && c->record.waits)
+		return;
 	if (s == STEP_WAIT) {
 		conn_interest(c, &client, &upstream);
 		client = with_quiet(client, c->client_mask, c->client_quiet);
@@ -293,6 +299,16 @@ static void conn_run(struct conn *c)
 			return;
 	}
 	conn_free(c);
+}
+
+static void on_recorded(void *arg, int error)
+{
+	struct conn *c = arg;
+
+	if (error && http_unrecorded(c) == STEP_CLOSE)
+		conn_free(c);
+	else
+		conn_run(c);
 }
 
 static void on_event(evutil_socket_t fd, short what, void *arg)
@@ -424,6 +440,8 @@ void conn_accept(struct conn_env *env, int fd, const struct endpoint *src, const
 	c->upstream_fd = -1;
 	c->state = CONN_HELLO;
 	c->door = DOOR_TRANSPARENT;
+	c->record.done = on_recorded;
+	c->record.arg = c;
 	flow_init(&c->up, fd, -1);
 	c->up.allowed[FLOW_BY_JOB] = budget_upload(&env->budget);
 	flow_init(&c->down, -1, fd);

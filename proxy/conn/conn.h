@@ -93,6 +93,8 @@ struct conn {
 	struct bytes in;		   /* from the client, not judged yet */
 	struct flow up, down;
 	struct dial *dial;
+	struct audit_waiter
+		record; /* of an allow that is not in the log yet: until it is, the connection stands still */
 	const struct policy_rule *claimed, *charged; /* rules with limits (charge.h); NULL: none */
 	struct retry *retry;	   /* TUNNEL: watched for a second ClientHello (retry.h); NULL: not, or not any more */
 	struct http_session *http; /* NULL until the first request */
@@ -119,6 +121,15 @@ void conn_set_state(struct conn *c, enum conn_state state);
  * be recorded comes back as a LOG_UNAVAILABLE denial. `seen` must outlive the use of verdict.host.
  */
 struct verdict conn_decide(struct conn *c, const struct conn_seen *seen);
+
+/*
+ * The same for a kept connection's next request, whose record may share a system call with others' (audit_decision_later()).
+ * While c->record.waits, nothing is sent: conn_run() sees to that. Then the connection goes on, or http_unrecorded() ends it.
+ */
+struct verdict conn_decide_later(struct conn *c, const struct conn_seen *seen);
+
+/* What becomes of an allow that can't be recorded. */
+extern const struct verdict conn_unrecorded;
 
 /* The request that match() is asked about. Borrows from both. */
 struct request conn_request(const struct conn *c, const struct conn_seen *seen);
@@ -162,6 +173,9 @@ enum step tunnel_cut(struct conn *c, const struct conn_seen *seen, const struct 
 /* True while the client's first bytes are held back, or awaited, because it is not clear yet what they are. */
 bool tunnel_holds(const struct conn *c);
 enum step http_step(struct conn *c);
+
+/* The allow of a request that is queued could not be recorded: nothing was sent of it, and nothing will be. */
+enum step http_unrecorded(struct conn *c);
 
 /* Enters HTTP with what is in `in`; upstream may be connected already. From FRONT, the client takes us for its proxy. */
 enum step http_begin(struct conn *c);

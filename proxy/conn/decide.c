@@ -3,8 +3,10 @@
 #include "proxy/conn/charge.h"
 #include "rules/match.h"
 
+const struct verdict conn_unrecorded = { .allow = false, .reason = REASON_LOG_UNAVAILABLE };
+
 static struct verdict record(struct conn *c, const struct conn_seen *seen, const struct request *request,
-			     struct verdict verdict)
+			     struct verdict verdict, bool later)
 {
 	const struct audit_decision rec = {
 		.conn = c->id,
@@ -25,8 +27,8 @@ static struct verdict record(struct conn *c, const struct conn_seen *seen, const
 
 	c->decided = true;
 	c->proto = (uint8_t)seen->proto;
-	if (audit_decision(c->env->audit, &rec) < 0)
-		return (struct verdict){ .allow = false, .reason = REASON_LOG_UNAVAILABLE };
+	if (later ? audit_decision_later(c->env->audit, &rec, &c->record) : audit_decision(c->env->audit, &rec))
+		return conn_unrecorded;
 	return verdict;
 }
 
@@ -42,7 +44,7 @@ struct request conn_request(const struct conn *c, const struct conn_seen *seen)
 	return r;
 }
 
-struct verdict conn_decide(struct conn *c, const struct conn_seen *seen)
+static struct verdict decide(struct conn *c, const struct conn_seen *seen, bool later)
 {
 	struct request request = conn_request(c, seen);
 	struct verdict verdict = match(c->env->policy, &request);
@@ -67,7 +69,17 @@ struct verdict conn_decide(struct conn *c, const struct conn_seen *seen)
 		verdict = (struct verdict){
 			.reason = met, .rule = whose, .host = verdict.host, .name_from = verdict.name_from
 		};
-	return record(c, seen, &request, verdict);
+	return record(c, seen, &request, verdict, later);
+}
+
+struct verdict conn_decide(struct conn *c, const struct conn_seen *seen)
+{
+	return decide(c, seen, false);
+}
+
+struct verdict conn_decide_later(struct conn *c, const struct conn_seen *seen)
+{
+	return decide(c, seen, true);
 }
 
 struct verdict conn_refuse(struct conn *c, const struct conn_seen *seen, enum reason reason)
@@ -81,5 +93,5 @@ struct verdict conn_refuse(struct conn *c, const struct conn_seen *seen, enum re
 		verdict.host = request.names[i];
 		verdict.name_from = (enum name_from)i;
 	}
-	return record(c, seen, &request, verdict);
+	return record(c, seen, &request, verdict, false);
 }

@@ -134,7 +134,7 @@ static bool head_may_tell(struct conn *c)
 	       memmem(p + from, len - from, "\n\n", 2);
 }
 
-/* Sends the judged head and starts the exchange. */
+/* Queues the judged head, to be sent once its decision is on record, and starts the exchange. */
 static enum step forward(struct conn *c, const struct http1_head *head)
 {
 	struct http_session *h = c->http;
@@ -157,7 +157,20 @@ static enum step forward(struct conn *c, const struct http1_head *head)
 	h->line_read = false;
 	h->phase = PHASE_EXCHANGE;
 	conn_deadline(c, charge_idle_us(c));
-	return STEP_AGAIN;
+	return c->record.waits ? STEP_WAIT : STEP_AGAIN;
+}
+
+enum step http_unrecorded(struct conn *c)
+{
+	const struct conn_seen seen = {
+		.proto = PROTO_HTTP,
+		.method = c->http->method,
+		.method_len = c->http->method_len,
+	};
+
+	bytes_free(&c->up.head);
+	conn_end_leg(c, CLOSE_DENIED, false);
+	return conn_deny(c, &conn_unrecorded, &seen);
 }
 
 enum step http_connected(struct conn *c)
@@ -224,6 +237,15 @@ static enum reason look_at_host(struct conn *c, const struct http1_head *head, s
 	return is_other_host(c, host) ? REASON_NAME_MISMATCH : REASON_NONE;
 }
 
+/*
+ * Whether the request's record may be written with others'. Not before a dial, whose look-up is an effect already; and not where bytes
+ * are counted: the next decision of this turn has to know what this request took.
+ */
+static bool may_wait(const struct conn *c)
+{
+	return c->upstream_fd >= 0 && !charge_counts_upload(c);
+}
+
 static enum step judge(struct conn *c, const struct http1_head *head)
 {
 	struct conn_seen seen = {
@@ -246,13 +268,15 @@ static enum step judge(struct conn *c, const struct http1_head *head)
 	reason = look_at_host(c, head, &host, &seen);
 	if (reason != REASON_NONE)
 		return http_refuse(c, &seen, reason);
-	v = conn_decide(c, &seen);
+	v = may_wait(c) ? conn_decide_later(c, &seen) : conn_decide(c, &seen);
+	if (v.allow && same_upstream(c, &v))
+		return forward(c, head);
+	if (v.allow && audit_await(c->env->audit, &c->record))
+		v = conn_unrecorded;
 	if (!v.allow) {
 		conn_end_leg(c, CLOSE_DENIED, false);
 		return conn_deny(c, &v, &seen);
 	}
-	if (same_upstream(c, &v))
-		return forward(c, head);
 	conn_end_leg(c, CLOSE_CLIENT, false);
 	bytes_free(&c->http->rin);
 	c->http->up_dead = false;

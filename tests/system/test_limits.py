@@ -218,6 +218,37 @@ def test_names(lab, who):
     assert {query.name for query in lab.dns.queries} <= {"ok.test"}
 
 
+def test_requests_in_one_turn(lab):
+    """The second of two requests that netgate sees at the same time has what the first one left, which is not enough for its head: nothing of it is sent."""
+    request = b"GET /hello HTTP/1.1\r\nHost: ok.test\r\n\r\n"
+    script = lab.script(f"""
+        kept = [tcp("ok.test", 80) for _ in range(2)]
+        for sock in kept:
+            sock.sendall({request})
+            read_until(sock, b"hello from ok.test\\n")
+        show(ready=True)
+        sys.stdin.readline()
+        for sock in kept:
+            sock.sendall({request})
+        show(sent=True)
+        show(codes=[read_until(sock, b"\\r\\n").decode().split()[1] for sock in kept])
+    """)
+    with lab.start(["--allow", "ok.test", "--max-upload", f"{3 * len(request) + 10}B"], script, stdin=subprocess.PIPE) as running:
+        running.next()
+        proxies = [pid for pid, name in running.processes().items() if name == "netgate" and pid != running.process.pid]
+        for pid in proxies:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            running.ask()
+        finally:
+            for pid in proxies:
+                os.kill(pid, signal.SIGCONT)
+        (shown,) = running.finish().shown
+    assert shown == {"codes": ["200", "403"]} or shown == {"codes": ["403", "200"]}
+    assert sorted(record["up"] for record in running.records if record["type"] == "close") == [len(request), 2 * len(request)]
+    assert [(record["verdict"], record["reason"]) for record in running.records if record["type"] == "decision" and "conn" in record] == [("allow", "rule")] * 3 + [("deny", "limit_upload")]
+
+
 @pytest.mark.parametrize("port", [7, 80])
 def test_idle(lab, who, port):
     """Ends what does not move, and only that."""

@@ -107,12 +107,15 @@ static enum flow_result look_for_more(struct flow *f)
 	return f->eof ? FLOW_EOF : FLOW_LIMIT;
 }
 
-/* Takes bytes by recv(2) and passes them on at once. FLOW_DONE when some were taken. */
-static enum flow_result take_by_copy(struct flow *f, uint64_t budget, size_t *taken)
+/*
+ * Takes bytes by recv(2) and passes them on at once. FLOW_DONE when some were taken; *more is false when there were
+ * fewer than asked for: to ask again at once would nearly always be answered by EAGAIN.
+ */
+static enum flow_result take_by_copy(struct flow *f, uint64_t budget, size_t *taken, bool *more)
 {
 	uint8_t buf[FLOW_COPY_MAX];
-	size_t want = budget < sizeof(buf) ? (size_t)budget : sizeof(buf);
-	ssize_t n = recv(f->from, buf, allowed(f, want), MSG_DONTWAIT);
+	size_t want = allowed(f, budget < sizeof(buf) ? (size_t)budget : sizeof(buf));
+	ssize_t n = recv(f->from, buf, want, MSG_DONTWAIT);
 	ssize_t w;
 
 	if (n < 0)
@@ -122,6 +125,7 @@ static enum flow_result take_by_copy(struct flow *f, uint64_t budget, size_t *ta
 		return FLOW_EOF;
 	}
 	*taken = (size_t)n;
+	*more = (size_t)n == want;
 	w = send(f->to, buf, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (w < 0 && !would_block(errno))
 		return FLOW_TO_ERROR;
@@ -151,11 +155,11 @@ static enum flow_result take_by_splice(struct flow *f, uint64_t budget, size_t *
 static enum flow_result run(struct flow *f, struct pipe_pool *pool, uint64_t *budget)
 {
 	bool by_splice = f->bulk;
+	bool more = true;
 	size_t moved = 0;
 	size_t taken;
 	enum flow_result r;
 
-	f->bulk = false;
 	for (;;) {
 		r = deliver(f);
 		if (r != FLOW_DONE)
@@ -166,10 +170,8 @@ static enum flow_result run(struct flow *f, struct pipe_pool *pool, uint64_t *bu
 			return FLOW_DONE;
 		if (allowed(f, 1) == 0)
 			return look_for_more(f);
-		if (moved >= FLOW_TURN_MAX) {
-			f->bulk = true;
+		if (!more || moved >= FLOW_TURN_MAX)
 			return FLOW_WAIT_READ;
-		}
 		taken = 0;
 		if (by_splice && (f->pipe.rd >= 0 || pipe_pool_lend(pool, &f->pipe))) {
 			r = take_by_splice(f, *budget, &taken);
@@ -178,24 +180,26 @@ static enum flow_result run(struct flow *f, struct pipe_pool *pool, uint64_t *bu
 				continue;
 			}
 		} else {
-			r = take_by_copy(f, *budget, &taken);
+			r = take_by_copy(f, *budget, &taken, &more);
 			by_splice = taken == FLOW_COPY_MAX;
 		}
 		f->received += taken;
 		moved += taken;
 		if (*budget != FLOW_UNLIMITED)
 			*budget -= taken;
-		if (r != FLOW_DONE && r != FLOW_EOF) {
-			f->bulk = moved > FLOW_COPY_MAX;
+		if (r != FLOW_DONE && r != FLOW_EOF)
 			return r;
-		}
 	}
 }
 
 enum flow_result flow_run(struct flow *f, struct pipe_pool *pool, uint64_t *budget)
 {
+	uint64_t before = f->received;
 	enum flow_result r = run(f, pool, budget);
 
+	/* A run that only had to send says nothing about how much comes. */
+	if (f->received > before || r == FLOW_WAIT_READ)
+		f->bulk = f->received - before > FLOW_COPY_MAX;
 	if (f->in_pipe == 0)
 		pipe_pool_return(pool, &f->pipe, false);
 	return r;

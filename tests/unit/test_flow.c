@@ -157,6 +157,29 @@ static void test_bulk_without_pipes(void **state)
 		pipe_pool_return(f->pool, &loans[i], false);
 }
 
+/* Whether the next run begins with splice goes by what came last; one that took nothing because it was not to changes nothing. */
+static void test_bulk_goes_by_what_comes(void **state)
+{
+	static char data[65536];
+	struct fixture *f = *state;
+	uint64_t left, none = 0;
+
+	for (int round = 0; round < 2; round++) {
+		left = 40000;
+		assert_int_equal(send(f->client[0], data, 40000, MSG_NOSIGNAL), 40000);
+		while (left > 0)
+			(void)flow_run(&f->flow, f->pool, &left);
+		assert_true(f->flow.bulk);
+		assert_int_equal(flow_run(&f->flow, f->pool, &none), FLOW_DONE);
+		assert_true(f->flow.bulk);
+		left = FLOW_UNLIMITED;
+		if (round == 0)
+			assert_int_equal(send(f->client[0], data, 100, MSG_NOSIGNAL), 100);
+		assert_int_equal(flow_run(&f->flow, f->pool, &left), FLOW_WAIT_READ);
+		assert_false(f->flow.bulk);
+	}
+}
+
 static void test_budget_is_exact(void **state)
 {
 	struct fixture *f = *state;
@@ -376,6 +399,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_small, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_bulk, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_bulk_in_budgets, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_bulk_goes_by_what_comes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_bulk_without_pipes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_budget_is_exact, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_head_goes_first, set_up, tear_down),

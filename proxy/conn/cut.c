@@ -19,6 +19,7 @@
 struct cut {
 	LIST_ENTRY(cut) link;
 	struct event timer;
+	struct conn_env *env;
 	int fd;
 	uint64_t look_us, deadline_us;
 };
@@ -43,6 +44,7 @@ static void cut_free(struct cut *c)
 	reset(c->fd);
 	event_del(&c->timer);
 	LIST_REMOVE(c, link);
+	c->env->n_cuts--;
 	free(c);
 }
 
@@ -68,12 +70,16 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 
 void cut_delivered(struct conn_env *env, int fd)
 {
-	struct cut *c = is_delivered(fd) ? NULL : calloc(1, sizeof(*c));
+	struct cut *c = NULL;
 
+	if (env->n_cuts < CUTS_MAX && !is_delivered(fd))
+		c = calloc(1, sizeof(*c));
 	if (!c) {
 		reset(fd);
 		return;
 	}
+	env->n_cuts++;
+	c->env = env;
 	c->fd = fd;
 	c->look_us = CUT_LOOK_US;
 	c->deadline_us = clock_mono_us() + (uint64_t)CUT_WAIT_S * US_PER_S;

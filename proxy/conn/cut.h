@@ -8,9 +8,10 @@
 
 struct conn_env;
 
-#define CUT_WAIT_S 5 /* for the acknowledgement; then it is reset all the same */
+#define CUT_WAIT_S 5  /* for the acknowledgement; then it is reset all the same */
+#define CUTS_MAX   64 /* that wait at one time; one more is reset at once */
 
-/* Takes `fd` and resets it when its peer has everything. */
+/* Takes `fd` and resets it when its peer has everything, or cannot be waited for. */
 void cut_delivered(struct conn_env *env, int fd);
 
 /* Resets at once what still waits. */

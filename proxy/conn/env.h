@@ -45,6 +45,7 @@ struct conn_env {
 	struct budget *rule_budgets; /* of the rules with limits, as the policy numbers them */
 	LIST_HEAD(conn_list, conn) conns;
 	LIST_HEAD(cut_list, cut) cuts;
+	unsigned n_cuts;
 	uint64_t next_id; /* of connections, from 1 */
 	uint64_t accepts; /* connections of the sandbox */
 	uint64_t probes;  /* connections of the launcher, before the command started */

@@ -244,7 +244,7 @@ static void arm_timer(struct dial *d, uint64_t us)
 /* Starts what is due. The dial may be gone afterwards. */
 static void dial_step(struct dial *d)
 {
-	uint64_t now = clock_mono_us();
+	uint64_t now = clock_tick_us();
 	struct addr a;
 	uint64_t wait;
 
@@ -314,7 +314,7 @@ static void offer(struct dial *d, enum addr_family family, const struct addr *ad
 	}
 	if (unreachable < n)
 		record_failure(d, &addrs[unreachable], REASON_CONNECT_FAILED, why);
-	happy_answer(&d->happy, family, vetted, count, clock_mono_us());
+	happy_answer(&d->happy, family, vetted, count, clock_tick_us());
 }
 
 static void on_resolved(void *arg, enum addr_family family, const struct addr *addrs, size_t n, const char *error,
@@ -354,7 +354,7 @@ struct dial *dial_start(const struct dialer *dialer, const struct dial_target *t
 	d->done = done;
 	d->arg = arg;
 	d->reason = REASON_DNS_FAILED;
-	d->deadline = clock_mono_us() + DIAL_TIMEOUT_S * (uint64_t)US_PER_S;
+	d->deadline = clock_tick_us() + DIAL_TIMEOUT_S * (uint64_t)US_PER_S;
 	d->timer = event_new(dialer->base, -1, 0, on_timer, d);
 	if (target->host) {
 		d->host = *target->host;

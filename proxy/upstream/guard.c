@@ -11,6 +11,9 @@
  * up (0.0.0.0/1 and 128.0.0.0/1, 2000::/3): no network that the host is part of
  * is that wide. A narrower gateway-less route over a tunnel is refused: it leads
  * to that tunnel's own network.
+ *
+ * What passed is believed for a second: a client opens connections to one address in bursts, and routes change
+ * between a look and its use anyway. A refusal is never remembered.
  */
 #include "proxy/upstream/guard.h"
 
@@ -21,17 +24,25 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "proxy/upstream/guard_route.h"
 #include "proxy/upstream/guard_table.h"
 
 #define EMBEDDED_MAX 4
+#define PASSED_MAX   16 /* addresses that passed lately */
+#define PASSED_US    US_PER_S
 #define WIDE_PLEN4   1 /* half of all */
 #define WIDE_PLEN6   3 /* all of the global unicast space */
 
 struct guard {
 	int fd; /* NETLINK_ROUTE */
 	uint32_t seq;
+	struct {
+		struct addr addr;
+		uint64_t until; /* monotonic microseconds */
+	} passed[PASSED_MAX];
+	size_t passed_at; /* the next one to be replaced */
 };
 
 struct guard *guard_new(struct err *err)
@@ -111,15 +122,35 @@ static enum guard_result check_route(struct guard *g, const struct addr *a, char
 	return GUARD_PRIVATE;
 }
 
+static bool passed_lately(const struct guard *g, const struct addr *a)
+{
+	uint64_t now = clock_tick_us();
+
+	for (size_t i = 0; i < PASSED_MAX; i++)
+		if (now < g->passed[i].until && addr_equal(&g->passed[i].addr, a))
+			return true;
+	return false;
+}
+
+static void remember(struct guard *g, const struct addr *a)
+{
+	g->passed[g->passed_at].addr = *a;
+	g->passed[g->passed_at].until = clock_tick_us() + PASSED_US;
+	g->passed_at = (g->passed_at + 1) % PASSED_MAX;
+}
+
 enum guard_result guard_check(struct guard *g, const struct addr *a, char detail[static GUARD_DETAIL_MAX])
 {
 	struct addr embedded[EMBEDDED_MAX];
 	char why[GUARD_DETAIL_MAX];
+	enum guard_result result;
 	char text[ADDR_STRLEN];
 	size_t n;
 
 	if (!guard_is_public(a, detail))
 		return GUARD_PRIVATE;
+	if (passed_lately(g, a))
+		return GUARD_PASS;
 	/* Through NAT64 the host and its neighbours could be reached by their IPv4 addresses; no IPv4 route is no harm. */
 	n = addr_embedded_v4(a, embedded, EMBEDDED_MAX);
 	for (size_t i = 0; i < n; i++) {
@@ -128,5 +159,8 @@ enum guard_result guard_check(struct guard *g, const struct addr *a, char detail
 		snprintf(detail, GUARD_DETAIL_MAX, "embeds %s: %.60s", addr_format(&embedded[i], text), why);
 		return GUARD_PRIVATE;
 	}
-	return check_route(g, a, detail);
+	result = check_route(g, a, detail);
+	if (result == GUARD_PASS)
+		remember(g, a);
+	return result;
 }

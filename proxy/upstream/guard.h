@@ -44,7 +44,7 @@ enum guard_result {
 /*
  * guard_is_public(), and a route look-up (RTM_GETROUTE): GUARD_PRIVATE when the
  * host itself has the address or reaches it without a gateway, unless by the
- * default route (of a tunnel, say). Anything but GUARD_PASS is a refusal, with
+ * default route (of a tunnel, say). What passed does so again for a second without another look. Anything but GUARD_PASS is a refusal, with
  * the reason in `detail`; for GUARD_UNREACHABLE that is an errno name.
  */
 enum guard_result guard_check(struct guard *g, const struct addr *a, char detail[static GUARD_DETAIL_MAX]);

@@ -71,7 +71,7 @@ struct outcome {
 
 static uint64_t clock_offset;
 
-uint64_t clock_mono_us(void)
+uint64_t clock_tick_us(void)
 {
 	struct timespec ts;
 
@@ -264,14 +264,14 @@ static void run_for(struct fixture *f, int ms)
 /* Runs the loop until the dial is over. Returns how long that took, in ms. */
 static unsigned finish(struct fixture *f, const struct outcome *o)
 {
-	uint64_t from = clock_mono_us();
+	uint64_t from = clock_tick_us();
 
 	while (o->calls == 0) {
 		run_for(f, 5);
-		if (clock_mono_us() - from > 30000000)
+		if (clock_tick_us() - from > 30000000)
 			fail_msg("the dial is not over after 30 s");
 	}
-	return (unsigned)((clock_mono_us() - from) / 1000);
+	return (unsigned)((clock_tick_us() - from) / 1000);
 }
 
 static struct outcome dial(struct fixture *f, const char *host, const struct policy_rule *rule)

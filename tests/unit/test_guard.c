@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/handoff.h"
 #include "base/prefix.h"
@@ -254,6 +255,20 @@ static bool own_namespace(void)
 	return true;
 }
 
+#define ONLINK	  "on-link: reached without a gateway"
+#define OWN	  "an address of this host"
+#define BROADCAST "a broadcast, multicast or anycast address of a network of this host"
+
+/* The kernel makes the route of an IPv6 address its own a moment after it has added the address. */
+static void wait_for_own_route(struct guard *g, const char *text)
+{
+	char detail[GUARD_DETAIL_MAX] = "unset";
+	struct addr a = addr(text);
+
+	while (guard_check(g, &a, detail) != GUARD_PRIVATE || strcmp(detail, OWN) != 0)
+		sched_yield();
+}
+
 /* A namespace with a router on a link, a tunnel-like link, and special routes. Nothing leaves it. */
 static int enter_namespace(void **state)
 {
@@ -276,6 +291,7 @@ static int enter_namespace(void **state)
 	*state = guard_new(&err);
 	if (!*state)
 		fail_msg("%s", err.text);
+	wait_for_own_route(*state, "2606:2800::2");
 	return 0;
 }
 
@@ -285,19 +301,25 @@ static int leave_namespace(void **state)
 	return 0;
 }
 
+static uint64_t now_us;
+
+uint64_t clock_tick_us(void)
+{
+	return now_us;
+}
+
+/* Each look is a second after the one before. */
 static void check_route_of(void **state, const char *text, enum guard_result result, const char *why)
 {
 	char detail[GUARD_DETAIL_MAX] = "unset";
 	struct addr a = addr(text);
-	enum guard_result r = guard_check(*state, &a, detail);
+	enum guard_result r;
 
+	now_us += 1000000;
+	r = guard_check(*state, &a, detail);
 	if (r != result || strcmp(detail, why) != 0)
 		fail_msg("%s: %d \"%s\", not %d \"%s\"", text, (int)r, detail, (int)result, why);
 }
-
-#define ONLINK	  "on-link: reached without a gateway"
-#define OWN	  "an address of this host"
-#define BROADCAST "a broadcast, multicast or anycast address of a network of this host"
 
 static void test_routes(void **state)
 {
@@ -316,6 +338,34 @@ static void test_routes(void **state)
 	check_route_of(state, "64:ff9b::1.1.1.1", GUARD_PASS, "");
 	check_route_of(state, "64:ff9b::93.184.215.2", GUARD_PRIVATE, "embeds 93.184.215.2: " OWN);
 	check_route_of(state, "64:ff9b::93.184.215.77", GUARD_PRIVATE, "embeds 93.184.215.77: " ONLINK);
+}
+
+/* What passed is believed for a second, and only that; a refusal is not. */
+static void test_believed(void **state)
+{
+	char detail[GUARD_DETAIL_MAX];
+	struct addr a = addr("8.5.0.1"), other = addr("8.5.0.2");
+
+	if (!*state)
+		skip();
+	check_route_of(state, "8.5.0.1", GUARD_PASS, "");
+	ip("route add local 8.5.0.0/16 dev lo");
+	now_us += 999999;
+	assert_int_equal(guard_check(*state, &a, detail), GUARD_PASS);
+	assert_int_equal(guard_check(*state, &other, detail), GUARD_PRIVATE);
+	now_us += 1;
+	assert_int_equal(guard_check(*state, &a, detail), GUARD_PRIVATE);
+	ip("route del local 8.5.0.0/16 dev lo");
+	assert_int_equal(guard_check(*state, &a, detail), GUARD_PASS);
+	/* More addresses than are remembered. */
+	for (unsigned i = 0; i < 1000; i++) {
+		struct addr many = addr_v4(0x08060000 + i);
+
+		assert_int_equal(guard_check(*state, &many, detail), GUARD_PASS);
+	}
+	ip("route add local 8.5.0.0/16 dev lo");
+	assert_int_equal(guard_check(*state, &a, detail), GUARD_PRIVATE);
+	ip("route del local 8.5.0.0/16 dev lo");
 }
 
 static void test_special_routes(void **state)
@@ -394,10 +444,8 @@ int main(void)
 		cmocka_unit_test(test_no_address), cmocka_unit_test(test_gate_ranges),
 	};
 	const struct CMUnitTest routes[] = {
-		cmocka_unit_test(test_routes),
-		cmocka_unit_test(test_special_routes),
-		cmocka_unit_test(test_tunnels),
-		cmocka_unit_test(test_no_route),
+		cmocka_unit_test(test_routes),	cmocka_unit_test(test_believed), cmocka_unit_test(test_special_routes),
+		cmocka_unit_test(test_tunnels), cmocka_unit_test(test_no_route),
 	};
 	int failed = cmocka_run_group_tests(pure, NULL, NULL);
 

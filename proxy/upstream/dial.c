@@ -140,6 +140,8 @@ static void dial_fail(struct dial *d, const char *why)
 			snprintf(detail, sizeof(detail), "A: %s; AAAA: %s", v4, v6);
 		record_failure(d, &none, REASON_DNS_FAILED, detail);
 	}
+	if (d->target.host)
+		resolver_forget(d->dialer->resolver, &d->host);
 	dial_finish(d, -1, reason, &none, why);
 }
 

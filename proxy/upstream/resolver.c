@@ -5,8 +5,10 @@
  * A `subject` is a name that is being asked for: two questions, two results. Its
  * `waiters` are the look-ups that share it, so that a thousand connections to
  * one name ask twice, not two thousand times, and a forger of answers gets one
- * question id to guess, not a thousand. A subject leaves the list of subjects
- * when both results are there; a later look-up asks anew.
+ * question id to guess, not a thousand. When both results are there and one
+ * brought addresses, the subject is kept until its TTL is over, and later look-ups wait for
+ * nothing. What failed, in part or whole, is asked for anew each time. Nothing is judged
+ * by what is kept: each dial vets the addresses that it uses.
  *
  * Results are told from an event of their own, never from inside c-ares: its
  * callbacks only store them. So callbacks may start and cancel look-ups, and
@@ -22,6 +24,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "proxy/upstream/resolver_channel.h"
 
@@ -37,10 +40,12 @@ struct half {
 };
 
 struct subject {
-	LIST_ENTRY(subject) link; /* in resolver.subjects, while a question is open */
+	TAILQ_ENTRY(subject) link; /* in resolver.asked while a question is open, in resolver.kept when `kept` */
 	struct resolver *resolver;
 	struct name name;
-	unsigned open; /* questions that c-ares holds */
+	unsigned open;	  /* questions that c-ares holds */
+	uint64_t expires; /* monotonic microseconds: the end of the shortest TTL so far */
+	bool kept;
 	struct half halves[HALVES];
 	TAILQ_HEAD(waiters, resolver_query) waiters;
 };
@@ -58,8 +63,8 @@ struct resolver_query {
 struct resolver {
 	struct resolver_channel *channel;
 	struct event *deliver;
-	LIST_HEAD(subjects, subject) subjects;
-	size_t n_subjects;
+	TAILQ_HEAD(subjects, subject) asked, kept;
+	size_t n_asked, n_kept;
 	TAILQ_HEAD(ready, resolver_query) ready; /* those with a result to be told */
 	size_t n_ready;
 };
@@ -98,11 +103,36 @@ static void unset_ready(struct resolver_query *q)
 	TAILQ_REMOVE(&r->ready, q, ready);
 }
 
-/* Frees a subject that neither c-ares nor a waiter needs. */
+/* Frees a subject that neither c-ares nor a waiter needs, and that is not kept. */
 static void subject_release(struct subject *s)
 {
-	if (s->open == 0 && TAILQ_EMPTY(&s->waiters))
+	if (s->open == 0 && !s->kept && TAILQ_EMPTY(&s->waiters))
 		free(s);
+}
+
+/* No later look-up finds it. It may be freed by that. */
+static void unkeep(struct subject *s)
+{
+	struct resolver *r = s->resolver;
+
+	TAILQ_REMOVE(&r->kept, s, link);
+	r->n_kept--;
+	s->kept = false;
+	subject_release(s);
+}
+
+/* Both results are there: keeps them, if they are any good and for a while. */
+static void keep(struct subject *s)
+{
+	struct resolver *r = s->resolver;
+
+	if (s->halves[HALF_V6].n + s->halves[HALF_V4].n == 0 || s->expires <= clock_tick_us())
+		return;
+	if (r->n_kept == RESOLVER_KEPT_MAX)
+		unkeep(TAILQ_FIRST(&r->kept));
+	TAILQ_INSERT_TAIL(&r->kept, s, link);
+	r->n_kept++;
+	s->kept = true;
 }
 
 /* Takes a query off its subject, which may be freed by that. */
@@ -126,17 +156,22 @@ static void set_half(struct half *h, const struct addr *addrs, size_t n, const c
 }
 
 /* c-ares has an answer: store it. */
-static void on_answer(void *arg, const struct addr *addrs, size_t n, const char *error)
+static void on_answer(void *arg, const struct addr *addrs, size_t n, uint32_t ttl, const char *error)
 {
 	struct half *h = arg;
 	struct subject *s = h->subject;
+	struct resolver *r = s->resolver;
+	uint64_t expires = clock_tick_us() + (uint64_t)(ttl < RESOLVER_KEPT_S ? ttl : RESOLVER_KEPT_S) * US_PER_S;
 	struct resolver_query *q;
 
 	set_half(h, addrs, n, error);
+	if (expires < s->expires)
+		s->expires = expires;
 	s->open--;
 	if (s->open == 0) {
-		LIST_REMOVE(s, link);
-		s->resolver->n_subjects--;
+		TAILQ_REMOVE(&r->asked, s, link);
+		r->n_asked--;
+		keep(s);
 	}
 	TAILQ_FOREACH(q, &s->waiters, link)
 	set_ready(q);
@@ -190,7 +225,8 @@ struct resolver *resolver_new(struct event_base *base, const struct endpoint *se
 		err_set_errno(err, ENOMEM, "resolver");
 		return NULL;
 	}
-	LIST_INIT(&r->subjects);
+	TAILQ_INIT(&r->asked);
+	TAILQ_INIT(&r->kept);
 	TAILQ_INIT(&r->ready);
 	r->deliver = event_new(base, -1, 0, on_deliver, r);
 	if (!r->deliver) {
@@ -216,23 +252,45 @@ void resolver_free(struct resolver *r)
 		return;
 	while ((q = TAILQ_FIRST(&r->ready)))
 		resolver_cancel(q);
-	LIST_FOREACH(s, &r->subjects, link)
+	TAILQ_FOREACH(s, &r->asked, link)
 	while ((q = TAILQ_FIRST(&s->waiters)))
 		resolver_cancel(q);
+	while ((s = TAILQ_FIRST(&r->kept)))
+		unkeep(s);
 	/* Answers the open questions, which frees their subjects. */
 	resolver_channel_free(r->channel);
 	event_free(r->deliver);
 	free(r);
 }
 
-static struct subject *subject_find(struct resolver *r, const struct name *name)
+static struct subject *find_in(const struct subjects *list, const struct name *name)
 {
 	struct subject *s;
 
-	LIST_FOREACH(s, &r->subjects, link)
+	TAILQ_FOREACH(s, list, link)
 	if (name_equal(&s->name, name))
 		break;
 	return s;
+}
+
+/* The subject whose results a look-up may have. */
+static struct subject *subject_find(struct resolver *r, const struct name *name)
+{
+	struct subject *s = find_in(&r->kept, name);
+
+	if (s && clock_tick_us() < s->expires)
+		return s;
+	if (s)
+		unkeep(s);
+	return find_in(&r->asked, name);
+}
+
+void resolver_forget(struct resolver *r, const struct name *name)
+{
+	struct subject *s = find_in(&r->kept, name);
+
+	if (s)
+		unkeep(s);
 }
 
 static struct subject *subject_new(struct resolver *r, const struct name *name)
@@ -244,6 +302,7 @@ static struct subject *subject_new(struct resolver *r, const struct name *name)
 		return NULL;
 	s->resolver = r;
 	s->name = *name;
+	s->expires = UINT64_MAX;
 	TAILQ_INIT(&s->waiters);
 	for (size_t i = 0; i < HALVES; i++) {
 		struct half *h = &s->halves[i];
@@ -259,14 +318,14 @@ static void subject_ask(struct subject *s)
 {
 	struct resolver *r = s->resolver;
 
-	if (r->n_subjects >= RESOLVER_QUESTIONS_MAX) {
+	if (r->n_asked >= RESOLVER_QUESTIONS_MAX) {
 		for (size_t i = 0; i < HALVES; i++)
 			set_half(&s->halves[i], NULL, 0, "too many look-ups at once");
 		return;
 	}
 	s->open = HALVES;
-	r->n_subjects++;
-	LIST_INSERT_HEAD(&r->subjects, s, link);
+	r->n_asked++;
+	TAILQ_INSERT_TAIL(&r->asked, s, link);
 	for (size_t i = 0; i < HALVES; i++)
 		resolver_channel_ask(r->channel, s->name.s, &s->halves[i].question);
 }

@@ -33,11 +33,10 @@
 #include "base/err.h"
 #include "proxy/upstream/resolver.h"
 
-#define TIMEOUT_MS  1500 /* first try; doubled for the second */
-#define TRIES	    2
-#define TICK_MS	    100
-#define RECV_BURST  64
-#define SOCKETS_MAX (2 * RESOLVER_SERVERS_MAX) /* one UDP and one TCP socket a server */
+#define TIMEOUT_MS 1500 /* first try; doubled for the second */
+#define TRIES	   2
+#define TICK_MS	   100
+#define RECV_BURST 64
 
 struct watch {
 	struct event *ev; /* NULL: free slot */
@@ -49,7 +48,7 @@ struct resolver_channel {
 	struct event_base *base;
 	struct event *tick;
 	size_t open; /* questions */
-	struct watch watches[SOCKETS_MAX];
+	struct watch watches[RESOLVER_SOCKETS_MAX];
 	unsigned burst; /* packets that may still be read in this turn */
 	unsigned rcode; /* of the packet read last; 0 after a failed read */
 };
@@ -86,7 +85,7 @@ static void on_sock_state(void *arg, ares_socket_t fd, int readable, int writabl
 	struct resolver_channel *c = arg;
 	struct watch *slot = NULL;
 
-	for (size_t i = 0; i < SOCKETS_MAX; i++) {
+	for (size_t i = 0; i < RESOLVER_SOCKETS_MAX; i++) {
 		struct watch *w = &c->watches[i];
 
 		if (w->ev && w->fd == fd) {
@@ -283,8 +282,8 @@ static const char *error_text(const struct resolver_channel *c, int status)
 	}
 }
 
-/* Reads the addresses of `family` out of an answer. Returns a c-ares status. */
-static int parse_answer(enum addr_family family, const uint8_t *p, int len, struct addr *out, size_t *n)
+/* Reads the addresses of `family` out of an answer, and the least TTL on the way to them. Returns a c-ares status. */
+static int parse_answer(enum addr_family family, const uint8_t *p, int len, struct addr *out, size_t *n, uint32_t *ttl)
 {
 	struct ares_addrttl v4[RESOLVER_ADDRS_MAX];
 	struct ares_addr6ttl v6[RESOLVER_ADDRS_MAX];
@@ -296,6 +295,7 @@ static int parse_answer(enum addr_family family, const uint8_t *p, int len, stru
 	if (status != ARES_SUCCESS)
 		return status;
 	for (int i = 0; i < count; i++) {
+		int left = family == ADDR_V4 ? v4[i].ttl : v6[i].ttl; /* c-ares has looked at aliases, too */
 		struct addr *a = &out[(*n)++];
 
 		*a = (struct addr){ .family = (uint8_t)family };
@@ -303,6 +303,10 @@ static int parse_answer(enum addr_family family, const uint8_t *p, int len, stru
 			memcpy(a->b, &v4[i].ipaddr, 4);
 		else
 			memcpy(a->b, &v6[i].ip6addr, 16);
+		if (left < 0) /* RFC 2181 §8: the highest bit set is 0 */
+			left = 0;
+		if ((uint32_t)left < *ttl)
+			*ttl = (uint32_t)left;
 	}
 	return ARES_SUCCESS;
 }
@@ -311,13 +315,16 @@ static void on_answer(void *arg, int status, int timeouts, unsigned char *p, int
 {
 	struct addr addrs[RESOLVER_ADDRS_MAX];
 	struct resolver_question *q = arg;
+	uint32_t ttl = UINT32_MAX;
 	size_t n = 0;
 
 	(void)timeouts;
 	q->channel->open--;
 	if (status == ARES_SUCCESS)
-		status = parse_answer(q->family, p, len, addrs, &n);
-	q->done(q->arg, addrs, n, n > 0 ? NULL : error_text(q->channel, status));
+		status = parse_answer(q->family, p, len, addrs, &n, &ttl);
+	if (status != ARES_SUCCESS && status != ARES_ENODATA)
+		ttl = 0;
+	q->done(q->arg, addrs, n, ttl, n > 0 ? NULL : error_text(q->channel, status));
 }
 
 void resolver_channel_ask(struct resolver_channel *c, const char *host, struct resolver_question *q)

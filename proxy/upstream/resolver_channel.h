@@ -4,6 +4,7 @@
 #define PROXY_UPSTREAM_RESOLVER_CHANNEL_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/addr.h"
 
@@ -11,8 +12,11 @@ struct err;
 struct event_base;
 struct resolver_channel;
 
-/* `n` addresses (at most RESOLVER_ADDRS_MAX, borrowed), or 0 of them and a static `error`. */
-typedef void resolver_channel_fn(void *arg, const struct addr *addrs, size_t n, const char *error);
+/*
+ * `n` addresses (at most RESOLVER_ADDRS_MAX, borrowed), or 0 of them and a static `error`. `ttl`: seconds that this
+ * may be used again (RFC 1035 §3.2.1); 0 for a failure, UINT32_MAX when the name just has no such records.
+ */
+typedef void resolver_channel_fn(void *arg, const struct addr *addrs, size_t n, uint32_t ttl, const char *error);
 
 struct resolver_question {
 	struct resolver_channel *channel; /* private */

@@ -26,7 +26,7 @@ URLS = {
 
 def test_metadata(attack, lab):
     lab.dns.add("meta6.test", aaaa=["fd00:ec2::254", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe"])
-    lab.dns.add("rebind.test", turns=[Entry(a=[v4("web")]), Entry(a=[v4("web")]), Entry(a=[METADATA])])
+    lab.dns.add("rebind.test", turns=[Entry(a=[v4("web")], ttl=0), Entry(a=[v4("web")], ttl=0), Entry(a=[METADATA], ttl=0)])
     denied = {}
     with attack("metadata", allow=["meta.test", "meta6.test", "rebind.test"]) as attempt:
         for technique, arguments in URLS.items():

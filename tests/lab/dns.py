@@ -23,6 +23,7 @@ class Entry:
     rcode: int = NOERROR
     delay: float = 0.0  # seconds before any answer
     silent: bool = False  # no answer at all
+    ttl: int = 5  # seconds, of addresses and aliases
     turns: list = dataclasses.field(default_factory=list)  # entries used one after another, the last one for good
 
 
@@ -71,7 +72,7 @@ def parse_query(data):
     return ident, flags, ".".join(labels), qtype, extra > 0, data[12 : at + 4]
 
 
-def record(name, rtype, rdata, ttl=5):
+def record(name, rtype, rdata, ttl):
     return encode_name(name) + struct.pack("!HHIH", rtype, 1, ttl, len(rdata)) + rdata
 
 
@@ -120,12 +121,12 @@ class Server:
         """The answer section; a CNAME chain is followed within the zone."""
         out, chain = [], 0
         while entry and entry.cname and chain < 120:
-            out.append(record(name, CNAME, encode_name(entry.cname)))
+            out.append(record(name, CNAME, encode_name(entry.cname), entry.ttl))
             name, entry, chain = entry.cname, self._entry(entry.cname), chain + 1
         if entry and qtype == A:
-            out += [record(name, A, ipaddress.IPv4Address(address).packed) for address in entry.a]
+            out += [record(name, A, ipaddress.IPv4Address(address).packed, entry.ttl) for address in entry.a]
         if entry and qtype == AAAA:
-            out += [record(name, AAAA, ipaddress.IPv6Address(address).packed) for address in entry.aaaa]
+            out += [record(name, AAAA, ipaddress.IPv6Address(address).packed, entry.ttl) for address in entry.aaaa]
         return out
 
     def answer(self, data, transport, peer):

@@ -36,11 +36,19 @@ def test_private_address(lab, address):
 
 
 def test_rebinding(lab, who):
-    """Public at the first look-up, private at the second: each dial resolves once and is guarded."""
-    lab.dns.add("rebind.test", turns=[Entry(a=[v4("web")]), Entry(a=[v4("web")]), Entry(a=["127.0.0.1"])])
+    """Public at the first look-up, private at the second: what each dial uses is guarded."""
+    lab.dns.add("rebind.test", turns=[Entry(a=[v4("web")], ttl=0), Entry(a=[v4("web")], ttl=0), Entry(a=["127.0.0.1"], ttl=0)])
     result = lab.python(["--allow", "rebind.test"], GET + GET, "rebind.test", user=who)
     assert [seen["status"] for seen in result.shown] == [200, 403], result
     assert [record["outcome"] for record in result.of("dial")][-1] == "private_address"
+
+
+def test_answers_are_kept(lab, who):
+    """While its TTL lasts, an answer serves all connections to that name: the server is asked once, for A and for AAAA."""
+    lab.dns.add("kept.test", a=[v4("web")], ttl=3600)
+    result = lab.python(["--allow", "kept.test"], GET * 3, "kept.test", user=who)
+    assert [seen["status"] for seen in result.shown] == [200] * 3, result
+    assert sorted(query.qtype for query in lab.dns.queries if query.name == "kept.test") == ["A", "AAAA"]
 
 
 def test_public_address_beside_a_private_one(lab):

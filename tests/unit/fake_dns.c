@@ -73,13 +73,13 @@ static void put_name(struct message *m, const char *name)
 	put(m, "", 1);
 }
 
-static void put_record(struct message *m, const char *owner, unsigned type, const void *data, size_t n)
+static void put_record(struct message *m, const char *owner, unsigned type, unsigned ttl, const void *data, size_t n)
 {
 	put_name(m, owner);
 	put16(m, type);
 	put16(m, 1);
 	put16(m, 0);
-	put16(m, 30);
+	put16(m, ttl);
 	put16(m, (unsigned)n);
 	put(m, data, n);
 	if (++m->b[7] == 0)
@@ -92,17 +92,17 @@ static void put_cname(struct message *m, const char *owner, const char *target)
 
 	data.len = 0;
 	put_name(&data, target);
-	put_record(m, owner, 5, data.b, data.len);
+	put_record(m, owner, 5, 0, data.b, data.len);
 }
 
-static void put_addresses(struct message *m, const char *owner, const char *const *list, unsigned type)
+static void put_addresses(struct message *m, const char *owner, const char *const *list, unsigned type, unsigned ttl)
 {
 	for (size_t i = 0; i < 8 && list[i]; i++) {
 		struct addr a;
 
 		if (addr_parse(list[i], strlen(list[i]), &a))
 			abort();
-		put_record(m, owner, type, a.b, addr_size(&a));
+		put_record(m, owner, type, ttl, a.b, addr_size(&a));
 	}
 }
 
@@ -149,7 +149,7 @@ static void put_many(struct message *m, const char *owner, unsigned n)
 	for (unsigned i = 0; i < n; i++) {
 		uint8_t a[4] = { 9, 0, (uint8_t)(i >> 8), (uint8_t)i };
 
-		put_record(m, owner, TYPE_A, a, 4);
+		put_record(m, owner, TYPE_A, 0, a, 4);
 	}
 }
 
@@ -186,7 +186,7 @@ static void answer(const struct fake_dns *f, const uint8_t *query, bool tcp, str
 		put_cname(m, name, "y.loop.test");
 		put_cname(m, "y.loop.test", name);
 	}
-	put_addresses(m, owner, type == TYPE_A ? e->a : e->aaaa, type);
+	put_addresses(m, owner, type == TYPE_A ? e->a : e->aaaa, type, e->ttl);
 }
 
 static void send_udp(const struct fake_dns *f, const struct message *m, const struct sockaddr_in *to)

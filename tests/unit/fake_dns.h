@@ -3,6 +3,8 @@
 #ifndef TESTS_UNIT_FAKE_DNS_H
 #define TESTS_UNIT_FAKE_DNS_H
 
+#include <stdint.h>
+
 #include "base/addr.h"
 
 struct event_base;
@@ -31,6 +33,7 @@ struct fake_entry {
 	const char *name;
 	enum fake_how how;
 	unsigned value;
+	uint16_t ttl;		    /* seconds, of the addresses; an alias has 0 */
 	const char *a[8], *aaaa[8]; /* NULL-terminated where fewer */
 };
 

@@ -136,6 +136,7 @@ static const struct fake_entry zone[] = {
 	{ "servfail.test", .how = FAKE_RCODE, .value = 2 },
 	{ "silent6.test", .how = FAKE_DROP_AAAA, .a = { "127.0.0.1" } },
 	{ "drop.test", .how = FAKE_DROP },
+	{ "kept.test", .ttl = 300, .a = { "127.0.0.1" } },
 	{ .name = NULL },
 };
 
@@ -388,6 +389,22 @@ static void test_refused(void **state)
 	f->listen4 = listen_on(AF_INET, &f->port);
 }
 
+/* A name that moved within its TTL is found again as soon as its old address is of no use. */
+static void test_asks_again(void **state)
+{
+	struct fixture *f = *state;
+
+	close(dial(f, "kept.test", some_rule).fd);
+	close(dial(f, "kept.test", some_rule).fd);
+	assert_int_equal(fake_dns_asked(f->dns), 2);
+	close(f->listen4);
+	assert_int_equal(dial(f, "kept.test", some_rule).reason, REASON_CONNECT_FAILED);
+	assert_int_equal(fake_dns_asked(f->dns), 2);
+	f->listen4 = listen_on(AF_INET, &f->port);
+	close(dial(f, "kept.test", some_rule).fd);
+	assert_int_equal(fake_dns_asked(f->dns), 4);
+}
+
 static void test_dns_failed(void **state)
 {
 	struct fixture *f = *state;
@@ -567,6 +584,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_mixed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_denied_by_rule, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_asks_again, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_dns_failed, set_up, tear_down),
 		cmocka_unit_test(test_unreachable),
 		cmocka_unit_test_setup_teardown(test_literal, set_up, tear_down),

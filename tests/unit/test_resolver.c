@@ -2,6 +2,8 @@
 /*
  * The resolver against a name server on loopback that behaves, fails and lies.
  *
+ * Size: one name server, and one fixture for all that a resolver meets.
+ *
  * links: proxy/upstream/resolver.c proxy/upstream/resolver_channel.c proxy/upstream/resolver_conf.c base/addr.c base/name.c base/err.c base/clock.c
  * links: tests/unit/fake_dns.c
  */
@@ -52,6 +54,12 @@ static const struct fake_entry zone[] = {
 	{ "oversized.test", .how = FAKE_OVERSIZED, .a = { "93.184.215.14" } },
 	{ "chain.test", .how = FAKE_CHAIN, .value = 8, .a = { "93.184.215.16" }, .aaaa = { "2606:2800::16" } },
 	{ "loop.test", .how = FAKE_LOOP },
+	{ "kept.test", .ttl = 300, .a = { "93.184.215.17" }, .aaaa = { "2606:2800::17" } },
+	{ "kept-v4.test", .ttl = 300, .a = { "93.184.215.18" } },
+	{ "short.test", .ttl = 1, .a = { "93.184.215.19" } },
+	{ "alias.test", .how = FAKE_CHAIN, .value = 1, .ttl = 300, .a = { "93.184.215.16" } },
+	{ "half.test", .how = FAKE_DROP_AAAA, .ttl = 300, .a = { "93.184.215.14" } },
+	{ "none.test", .ttl = 300 },
 	{ .name = NULL },
 };
 
@@ -289,9 +297,119 @@ static void test_shared_questions(void **state)
 	assert_int_equal(fake_dns_asked(f->dns), 2);
 	for (size_t i = 0; i < 100; i++)
 		has_addr(&r[i], 1, 0, "2606:2800::14");
-	/* What is answered is not kept. */
+	/* With a TTL of 0 the answer was for those that asked together. */
 	lookup(state, "ok.test");
 	assert_int_equal(fake_dns_asked(f->dns), 4);
+}
+
+/* How many questions the look-up of `host` makes. */
+static unsigned questions(void **state, const char *host)
+{
+	struct fixture *f = *state;
+	unsigned before = fake_dns_asked(f->dns);
+
+	lookup(state, host);
+	return fake_dns_asked(f->dns) - before;
+}
+
+static void test_kept(void **state)
+{
+	static const char *const not_kept[] = { "alias.test", "none.test", "nowhere.test", "servfail.test" };
+	struct fixture *f = *state;
+	struct name name;
+	struct result r;
+
+	assert_int_equal(questions(state, "kept.test"), 2);
+	assert_int_equal(questions(state, "kept-v4.test"), 2);
+	for (int i = 0; i < 3; i++) {
+		unsigned before = fake_dns_asked(f->dns);
+
+		r = lookup(state, "kept.test");
+		has_addr(&r, 0, 0, "93.184.215.17");
+		has_addr(&r, 1, 0, "2606:2800::17");
+		r = lookup(state, "kept-v4.test");
+		has_addr(&r, 0, 0, "93.184.215.18");
+		assert_string_equal(r.error[1], "NODATA");
+		assert_int_equal(fake_dns_asked(f->dns), before);
+	}
+	for (size_t i = 0; i < sizeof(not_kept) / sizeof(not_kept[0]); i++) {
+		assert_true(questions(state, not_kept[i]) >= 2);
+		assert_true(questions(state, not_kept[i]) >= 2);
+	}
+	assert_int_equal(name_canonical("kept.test", 9, &name), 0);
+	resolver_forget(f->resolver, &name);
+	resolver_forget(f->resolver, &name);
+	assert_int_equal(questions(state, "kept.test"), 2);
+	assert_int_equal(questions(state, "kept.test"), 0);
+}
+
+static void test_kept_until(void **state)
+{
+	uint64_t end = clock_mono_us() + 1000000;
+
+	assert_int_equal(questions(state, "short.test"), 2);
+	while (questions(state, "short.test") == 0)
+		;
+	assert_true(clock_mono_us() >= end);
+}
+
+/* One that got its first result when the other question failed: the next look-up must ask both again. */
+static void test_half_not_kept(void **state)
+{
+	struct fixture *f = *state;
+	unsigned before;
+
+	lookup(state, "half.test");
+	before = fake_dns_asked(f->dns);
+	lookup(state, "half.test");
+	assert_true(fake_dns_asked(f->dns) > before + 1);
+}
+
+/* Waiting for what is kept while it is forgotten, replaced or freed. */
+static void test_kept_in_use(void **state)
+{
+	struct fixture *f = *state;
+	struct result r[3] = { 0 };
+	struct name name;
+
+	lookup(state, "kept.test");
+	assert_int_equal(name_canonical("kept.test", 9, &name), 0);
+	start(f, "kept.test", &r[0]);
+	start(f, "kept.test", &r[1]);
+	resolver_forget(f->resolver, &name);
+	resolver_cancel(r[1].query);
+	finish(f, r, 1, 2000);
+	has_addr(&r[0], 1, 0, "2606:2800::17");
+	lookup(state, "kept.test");
+	start(f, "kept.test", &r[2]);
+	/* tear_down() frees the resolver. */
+}
+
+/* More names than are kept: the first ones have to go. */
+static void test_kept_max(void **state)
+{
+	static char hosts[RESOLVER_KEPT_MAX + 1][16];
+	static struct fake_entry many[RESOLVER_KEPT_MAX + 2];
+	struct fixture *f = *state;
+	struct endpoint server;
+	struct err err;
+
+	for (size_t i = 0; i <= RESOLVER_KEPT_MAX; i++) {
+		snprintf(hosts[i], sizeof(hosts[i]), "k%zu.test", i);
+		many[i] = (struct fake_entry){ .name = hosts[i], .ttl = 300, .a = { "93.184.215.14" } };
+	}
+	resolver_free(f->resolver);
+	fake_dns_free(f->dns);
+	f->dns = fake_dns_new(f->base, many);
+	server = fake_dns_endpoint(f->dns);
+	f->resolver = resolver_new(f->base, &server, 1, &err);
+	for (size_t i = 0; i <= RESOLVER_KEPT_MAX; i++)
+		assert_int_equal(questions(state, hosts[i]), 2);
+	for (size_t i = 1; i <= RESOLVER_KEPT_MAX; i++)
+		assert_int_equal(questions(state, hosts[i]), 0);
+	assert_int_equal(questions(state, hosts[0]), 2);
+	assert_int_equal(questions(state, hosts[2]), 0);
+	assert_int_equal(questions(state, hosts[1]), 2);
 }
 
 static void test_too_many(void **state)
@@ -446,6 +564,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_lies, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_timeouts, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_shared_questions, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_kept, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_kept_until, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_half_not_kept, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_kept_in_use, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_kept_max, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_too_many, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_cancel, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_free_while_pending, set_up, tear_down),

@@ -35,7 +35,7 @@ struct conn_env {
 	struct audit *audit;
 	struct dns_map *map;
 	struct dns_server *dns;
-	const struct dialer *dialer;
+	struct dialer *dialer;
 	struct conn_witness witness;
 	struct pipe_pool *pool;
 	struct addr gate4, gate6;

@@ -40,6 +40,7 @@
 #include "proxy/dns/dns_server.h"
 #include "proxy/guest/guest.h"
 #include "proxy/process/attribution.h"
+#include "proxy/process/descriptors.h"
 #include "proxy/process/handoff.h"
 #include "proxy/process/isolation.h"
 #include "proxy/process/link.h"
@@ -52,9 +53,7 @@
 #include "rules/policy.h"
 
 #define FLUSH_MAX_US (5 * 1000000u) /* how long bytes that a finished command left behind may take to go upstream */
-#define OPEN_SPARE \
-	128 /* descriptors that are not for connections of the sandbox; of the others each has two, and one for a dial's race */
-#define FINISH_TURNS 4 /* turns of the loop that take what waits in the sockets of G */
+#define FINISH_TURNS 4		    /* turns of the loop that take what waits in the sockets of G */
 
 struct proxy {
 	const struct proxy_config *config;
@@ -72,7 +71,7 @@ struct proxy {
 	struct probe *probe;
 	struct listener *listener;
 	struct conn_env env;
-	uint64_t open_max;	 /* connections that the descriptors suffice for */
+	struct descriptors descriptors;
 	struct link_watch *link; /* of an attached sandbox */
 	struct event *handoff_ev, *monitor_ev;
 	int log_fd;
@@ -393,17 +392,22 @@ static void on_handoff(evutil_socket_t fd, short what, void *arg)
 
 /* ---- set-up ---- */
 
-static uint64_t connections_possible(void)
+static struct event_base *make_base(void)
 {
-	struct rlimit limit = { .rlim_cur = 0 };
+	struct event_config *cfg = event_config_new();
+	struct event_base *base;
 
-	(void)getrlimit(RLIMIT_NOFILE, &limit);
-	return limit.rlim_cur > 2 * OPEN_SPARE ? (limit.rlim_cur - OPEN_SPARE) / 3 : OPEN_SPARE / 3;
+	if (!cfg)
+		return NULL;
+	event_config_set_flag(cfg, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_IGNORE_ENV);
+	base = event_base_new_with_config(cfg);
+	event_config_free(cfg);
+	return base;
 }
 
-static int set_up(struct proxy *p, struct err *err)
+static struct audit *make_audit(const struct proxy *p)
 {
-	const struct audit_config audit = {
+	const struct audit_config config = {
 		.fd = p->log_fd,
 		.verbose_fd = p->config->verbose ? p->config->tell_fd : -1,
 		.tell_fd = p->config->tell_fd,
@@ -414,13 +418,15 @@ static int set_up(struct proxy *p, struct err *err)
 		.limits = p->config->limits,
 		.base = p->base,
 	};
-	struct event_config *cfg = event_config_new();
 
-	if (cfg) {
-		event_config_set_flag(cfg, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_IGNORE_ENV);
-		p->base = event_base_new_with_config(cfg);
-		event_config_free(cfg);
-	}
+	return audit_new(&config);
+}
+
+static int set_up(struct proxy *p, struct err *err)
+{
+	struct rlimit limit = { .rlim_cur = 0 };
+
+	p->base = make_base();
 	if (!p->base)
 		return err_set(err, "cannot make an event base");
 	p->resolver = resolver_new(p->base, p->config->resolvers, p->config->n_resolvers, err);
@@ -428,10 +434,11 @@ static int set_up(struct proxy *p, struct err *err)
 	if (!p->guard)
 		return -1;
 	/* The start record says whose job it is, so it asks before the isolation. */
-	p->audit = audit_new(&audit);
+	p->audit = make_audit(p);
 	if (!p->audit)
 		return err_set_errno(err, errno, "the audit log");
-	p->open_max = connections_possible();
+	(void)getrlimit(RLIMIT_NOFILE, &limit);
+	p->descriptors = descriptors_share(limit.rlim_cur);
 	p->quic = quic_new();
 	return p->quic ? 0 : err_set(err, "out of memory");
 }
@@ -449,7 +456,8 @@ static int make_doors(struct proxy *p)
 				     .resolver = p->resolver,
 				     .guard = p->guard,
 				     .audit = p->audit,
-				     .policy = p->config->policy };
+				     .policy = p->config->policy,
+				     .races_max = p->descriptors.races };
 	*env = (struct conn_env){ .base = p->base,
 				  .policy = p->config->policy,
 				  .audit = p->audit,
@@ -458,7 +466,7 @@ static int make_doors(struct proxy *p)
 				  .pool = pipe_pool_new(),
 				  .scratch = malloc(TLS_HELLO_MAX),
 				  .head = malloc(sizeof(struct http1_head)),
-				  .budget = budget_of(limits, p->open_max, clock_mono_us()),
+				  .budget = budget_of(limits, p->descriptors.connections, clock_mono_us()),
 				  .witness = { on_connection, on_connection_end, p },
 				  .next_id = 1 };
 	env->gate4 = p->given.layout.gate4;

@@ -40,7 +40,7 @@ struct attempt {
 };
 
 struct dial {
-	const struct dialer *dialer;
+	struct dialer *dialer;
 	struct dial_target target; /* its host points to `host` */
 	struct name host;
 	dial_fn *done;
@@ -50,6 +50,7 @@ struct dial {
 	uint64_t deadline;
 	struct happy happy;
 	struct attempt attempts[HAPPY_IN_FLIGHT_MAX];
+	unsigned n_attempts;   /* of them, in use */
 	enum reason reason;    /* the weightiest failure so far */
 	const char *errors[2]; /* of the look-up: IPv4, IPv6; NULL where there were addresses */
 };
@@ -86,6 +87,8 @@ static const char *errno_name(int error)
 
 static void attempt_free(struct attempt *at)
 {
+	if (--at->dial->n_attempts > 0)
+		at->dial->dialer->races--;
 	event_free(at->ev);
 	at->ev = NULL;
 	if (at->fd >= 0)
@@ -233,7 +236,10 @@ static void attempt_start(struct dial *d, const struct addr *a)
 		at->ev = NULL;
 		close(fd);
 		attempt_failed(d, a, ENOMEM);
+		return;
 	}
+	if (d->n_attempts++ > 0)
+		d->dialer->races++;
 }
 
 static void arm_timer(struct dial *d, uint64_t us)
@@ -255,6 +261,12 @@ static void dial_step(struct dial *d)
 		return;
 	}
 	for (;;) {
+		/* Nothing tells when there is room. */
+		if (d->n_attempts > 0 && d->dialer->races >= d->dialer->races_max) {
+			wait = d->deadline - now;
+			arm_timer(d, wait < HAPPY_ATTEMPT_US ? wait : HAPPY_ATTEMPT_US);
+			return;
+		}
 		switch (happy_next(&d->happy, now, &a, &wait)) {
 		case HAPPY_START:
 			attempt_start(d, &a);
@@ -345,7 +357,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	dial_step(d);
 }
 
-struct dial *dial_start(const struct dialer *dialer, const struct dial_target *target, dial_fn *done, void *arg)
+struct dial *dial_start(struct dialer *dialer, const struct dial_target *target, dial_fn *done, void *arg)
 {
 	struct dial *d = calloc(1, sizeof(*d));
 

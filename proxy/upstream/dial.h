@@ -31,6 +31,11 @@ struct dialer {
 	struct guard *guard;
 	struct audit *audit;
 	const struct policy *policy;
+	/*
+	 * Attempts of all dials beside the first one of each, and how many there may be: each takes a descriptor. At the
+	 * bound, a dial tries its addresses one after the other, the next once one has failed or there is room.
+	 */
+	uint64_t races, races_max;
 };
 
 struct dial_target {
@@ -51,7 +56,7 @@ struct dial_target {
 typedef void dial_fn(void *arg, int fd, enum reason reason, const struct endpoint *peer);
 
 /* Copies what it needs of `target`. `dialer` is borrowed and outlives the dial. Returns NULL when out of memory. */
-struct dial *dial_start(const struct dialer *dialer, const struct dial_target *target, dial_fn *done, void *arg);
+struct dial *dial_start(struct dialer *dialer, const struct dial_target *target, dial_fn *done, void *arg);
 
 /* No callback after this; every attempt is closed and recorded as "cancelled". Not allowed in or after the callback. */
 void dial_cancel(struct dial *d);

@@ -232,9 +232,11 @@ void world_begin(const struct policy *policy)
 							     .policy = policy,
 							     .limits = limits,
 							     .base = loop_base() }));
-	world.dialer = (struct dialer){
-		.base = loop_base(), .guard = must(guard_new(&err)), .audit = world.audit, .policy = policy
-	};
+	world.dialer = (struct dialer){ .base = loop_base(),
+					.guard = must(guard_new(&err)),
+					.audit = world.audit,
+					.policy = policy,
+					.races_max = WORLD_OPEN_MAX };
 	*env = (struct conn_env){ .base = loop_base(),
 				  .policy = policy,
 				  .audit = world.audit,

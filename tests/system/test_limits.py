@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a job may use up: upload to the byte, open and new connections, names, idle time; and all of it on record."""
 
+import os
+import signal
+import subprocess
+
 import pytest
 
 from lab import v4, wait_for
@@ -174,6 +178,49 @@ def test_open_connections(lab, who):
     assert result.shown == [{"served": [True, True]}, {"third": "reset"}, {"again": True}], result
     denied = result.of("decision", reason="limit_connections")
     assert denied and {record["host"] for record in denied} == {"raw.test"}, result
+
+
+def test_as_many_connections_as_descriptors(lab, who):
+    """
+    Tunnels, two descriptors each, up to what netgate may have. One more is reset and on record, and nothing else ends there: the
+    gate's DNS answers, over TCP too, and what is open goes on.
+    """
+    most = 600  # of which some are kept for everything else
+    script = """
+        held = []
+        def is_served(sock):
+            sock.sendall(b"\\0")  # nothing that a protocol could begin with
+            return sock.recv(1) == b"\\0"
+        while True:
+            sock = tcp("raw.test", 7)
+            try:
+                is_served(sock)
+            except ConnectionError:
+                break
+            held.append(sock)
+        show(held=len(held))
+        show(address=socket.gethostbyname("raw.test"))
+        with tcp("10.200.0.1", 53) as dns:
+            query = dns_query("raw.test")
+            dns.sendall(len(query).to_bytes(2, "big") + query)
+            show(dns=len(dns.recv(1000)) > 30)
+        show(serve=all(is_served(sock) for sock in held))
+        held.pop().close()
+        while True:
+            try:
+                with tcp("raw.test", 7) as sock:
+                    show(again=is_served(sock))
+                    break
+            except ConnectionError:
+                pass
+    """
+    with lab.start(["--allow", "raw.test:7"], lab.script(script), user=who, wrap=["prlimit", f"--nofile={most}:{most}"]) as running:
+        result = running.finish()
+    held, address, *rest = result.shown
+    assert 100 <= held["held"] <= most / 4, result
+    assert address["address"].startswith("198.18.") and rest == [{"dns": True}, {"serve": True}, {"again": True}], result
+    assert {record["reason"] for record in result.of("decision") if record["verdict"] == "deny"} == {"limit_connections"}, result
+    assert len(result.of("close")) >= held["held"] + 1 and not result.of("gap"), result
 
 
 def test_rate_in_a_flood(lab):

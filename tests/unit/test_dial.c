@@ -175,7 +175,8 @@ static int set_up(void **state)
 	f->dialer = (struct dialer){ .base = f->base,
 				     .resolver = resolver_new(f->base, &server, 1, &err),
 				     .guard = guard_new(&err),
-				     .audit = &f->audit };
+				     .audit = &f->audit,
+				     .races_max = 8 };
 	if (!f->dialer.resolver || !f->dialer.guard || f->listen4 < 0)
 		fail_msg("set-up: %s", err.text);
 	*state = f;
@@ -188,6 +189,7 @@ static int tear_down(void **state)
 
 	for (size_t i = 0; i < f->n_fillers; i++)
 		close(f->fillers[i]);
+	assert_int_equal(f->dialer.races, 0);
 	resolver_free(f->dialer.resolver);
 	guard_free(f->dialer.guard);
 	fake_dns_free(f->dns);
@@ -502,6 +504,29 @@ static void test_dead_ipv6(void **state)
 	close(o.fd);
 }
 
+/* Where no second attempt may be open beside the first, it waits for room, and is made then. */
+static void test_no_room_to_race(void **state)
+{
+	struct fixture *f = *state;
+	struct outcome o;
+
+	if (f->listen6 < 0)
+		skip();
+	blackhole(f, f->listen6);
+	f->dialer.races_max = 1;
+	f->dialer.races = 1;
+	start(f, "both.test", some_rule, &o);
+	run_for(f, 800);
+	assert_int_equal(o.calls, 0);
+	assert_int_equal(f->dialer.races, 1);
+	f->dialer.races = 0;
+	finish(f, &o);
+	assert_int_equal(o.reason, REASON_CONNECTED);
+	assert_int_equal(o.peer.addr.family, ADDR_V4);
+	HAS_RECORDS(f, "both.test 127.0.0.1 connected ()", "both.test ::1 connect_failed (superseded)");
+	close(o.fd);
+}
+
 static void test_prefers_ipv6(void **state)
 {
 	struct fixture *f = *state;
@@ -589,6 +614,7 @@ int main(void)
 		cmocka_unit_test(test_unreachable),
 		cmocka_unit_test_setup_teardown(test_literal, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_dead_ipv6, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_no_room_to_race, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_prefers_ipv6, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_deadline, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_log_unavailable, set_up, tear_down),

@@ -399,7 +399,9 @@ static struct event_base *make_base(void)
 
 	if (!cfg)
 		return NULL;
-	event_config_set_flag(cfg, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_IGNORE_ENV);
+	/* One epoll_ctl(2) for all that a turn changes about a descriptor. None is ever duplicated, which that asks for. */
+	event_config_set_flag(cfg, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_IGNORE_ENV |
+					   EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST);
 	base = event_base_new_with_config(cfg);
 	event_config_free(cfg);
 	return base;

@@ -44,7 +44,7 @@ bool log_watch_look(struct log_watch *w)
 	enum place place;
 	int fd;
 
-	w->next_us = clock_mono_us() + LOG_WATCH_S * US_PER_S;
+	w->next_us = w->path ? clock_mono_us() + LOG_WATCH_S * US_PER_S : LOG_WATCH_NEVER;
 	place = w->path ? find_log(w) : IN_PLACE;
 	if (place == IN_PLACE)
 		return true;

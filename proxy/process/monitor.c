@@ -385,11 +385,10 @@ static bool may_kill_proxy(const struct run *r)
 	return r->m->proxy && (r->m->attached || (!r->m->launcher && !r->started));
 }
 
-/* Milliseconds until the next deadline, for poll(); does what is due. */
+/* Milliseconds until the next deadline, for poll(), -1 for none; does what is due. */
 static int next_deadline(struct run *r)
 {
-	uint64_t now = clock_mono_us();
-	uint64_t next = 0;
+	uint64_t now = clock_mono_us(), next;
 
 	if (now >= r->m->log.next_us)
 		look_after_log(r);
@@ -414,10 +413,10 @@ static int next_deadline(struct run *r)
 		r->kill_us = now + MONITOR_GRACE_S * US_PER_S;
 		kill(r->m->proxy, SIGKILL);
 	}
-	next = r->deadline_us ? r->deadline_us : r->m->launcher || may_kill_proxy(r) ? r->kill_us : 0;
-	if (next == 0 || next > r->m->log.next_us)
-		next = r->m->log.next_us;
-	return next <= now ? 0 : (int)((next - now) / 1000) + 1;
+	next = r->deadline_us && r->deadline_us < r->m->log.next_us ? r->deadline_us : r->m->log.next_us;
+	if (r->kill_us && r->kill_us < next && (r->m->launcher || may_kill_proxy(r)))
+		next = r->kill_us;
+	return next == LOG_WATCH_NEVER ? -1 : next <= now ? 0 : (int)((next - now) / 1000) + 1;
 }
 
 /*

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A log that is moved, removed or cut while it is written: the run goes on in the file that is there, and says so in each."""
 
+import ctypes
 import gzip
 import json
 import os
+import platform
 import shutil
 import signal
 import subprocess
@@ -328,3 +330,22 @@ def test_logrotate(lab):
         result = running.finish(b"")
     assert result.rc == 0, result
     whole(lab, result, log + ".1", log)
+
+
+def poll_timeout(pid):
+    """In milliseconds, of the poll(2) that a process is in, -1: none; None: it is elsewhere."""
+    with open(f"/proc/{pid}/syscall") as text:
+        words = text.read().split()
+    return ctypes.c_int(int(words[3], 16)).value if words[0] == "7" else None
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="poll(2) has another number")
+@pytest.mark.parametrize("args, log, looks", [([], True, True), (["--log", "-"], None, False), (["--fs", "host"], True, False)],
+                         ids=["file", "output", "fixed"])
+def test_only_a_log_that_can_move_is_looked_after(lab, args, log, looks):
+    """Without one, the monitor is woken by what happens, and by no clock."""
+    with lab.start(args, lab.script("sys.stdin.read()"), log=log, stdin=subprocess.PIPE) as running:
+        wait_for(lambda: running.filtered("netgate-finder"), "the finder")
+        wait_for(lambda: (poll_timeout(running.process.pid) or 0) in (range(1, 1002) if looks else [-1]), "the monitor's sleep")
+        running.process.stdin.close()
+        running.process.wait(timeout=60)

@@ -207,10 +207,13 @@ static int open_diag(struct finder *f)
 	return fd;
 }
 
-static int find_inode(struct finder *f, const struct sockdiag_query *q, uint32_t *inode)
+static int find_inode(struct finder *f, struct sockdiag_query *q, uint32_t *inode)
 {
 	int fd = open_diag(f);
-	int r = fd < 0 ? fd : sockdiag_inode(fd, q, inode);
+	int r;
+
+	q->seq = ++f->seq;
+	r = fd < 0 ? fd : sockdiag_inode(fd, q, inode);
 
 	if (fd >= 0 && f->attached)
 		close(fd);
@@ -227,16 +230,17 @@ static int find_process(struct finder *f, uint32_t inode, struct procfs_process 
 /* A process that has the connection now. */
 static enum finder_result find_holder(struct finder *f, const struct finder_request *req, struct procfs_process *out)
 {
-	const struct sockdiag_query q = {
-		.protocol = req->protocol, .local = req->src, .remote = req->dst, .ifindex = f->ifindex, .seq = ++f->seq
+	struct sockdiag_query q = {
+		.protocol = req->protocol, .local = req->src, .remote = req->dst, .ifindex = f->ifindex
 	};
-	uint32_t inode = 0;
+	uint32_t inode = 0, now = 0;
 	int r = find_inode(f, &q, &inode);
 
 	if (r < 0)
 		return r == -ENOENT ? FINDER_GONE : FINDER_FAILED;
-	r = -ENOENT;
-	for (int i = 0; i < FINDER_TRIES && r == -ENOENT; i++)
+	r = procfs_find_near(f->proc_fd, inode, &f->memory, out);
+	/* Most that are not found were closed meanwhile: only what is there still is worth a long search. */
+	for (int i = 0; i < FINDER_TRIES && r == -ENOENT && find_inode(f, &q, &now) == 0 && now == inode; i++)
 		r = find_process(f, inode, out);
 	switch (r) {
 	case 0:

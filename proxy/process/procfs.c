@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Three steps, each dearer than the one before: the processes that opened
- * sockets lately, first at the descriptor where the next socket would be;
+ * Four steps, each dearer than the one before: the processes that opened
+ * sockets lately, at the descriptors around the last one (a new one has the lowest number that is free, so that
+ * however many stay open, those that come and go are beside each other); all descriptors of these processes;
  * every process, breadth first from the root along /proc/PID/task/TID/children;
  * every further thread, since one may have a descriptor table of its own, and
  * may outlive the first.
@@ -19,10 +20,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define GUESSES	     8	  /* descriptors tried from the last one on */
-#define LINK_MAX_LEN 32	  /* "socket:[4294967295]", "net:[4026531840]" */
-#define TASK_LEN     32	  /* "task/2147483647" */
-#define EXE_BUF	     4096 /* PATH_MAX, the longest that readlink() gives */
+#include "proxy/process/procfs_describe.h"
+
+#define NEAR	     64 /* numbers tried on either side of the last descriptor, */
+#define NEAR_ABSENT  8	/* and of those above it no more after so many without a descriptor */
+#define LINK_MAX_LEN 32 /* "socket:[4294967295]", "net:[4026531840]" */
+#define TASK_LEN     32 /* "task/2147483647" */
 
 struct search {
 	int proc_fd;
@@ -53,68 +56,11 @@ pid_t procfs_next_number(const char **p, const char *end, pid_t *number)
 	return 0;
 }
 
-/* The value of a line of /proc/PID/status, up to its end; NULL when there is none. `name` begins with a line feed. */
-static const char *status_line(const char *text, size_t len, const char *name, const char **end)
-{
-	const char *at = memmem(text, len, name, strlen(name));
-
-	if (!at)
-		return NULL;
-	at += strlen(name);
-	*end = memchr(at, '\n', (size_t)(text + len - at));
-	return *end ? at : NULL;
-}
-
-/* The number in column `n` of a line, the columns each beginning with a tab; or -1. */
-static int64_t column(const char *p, const char *end, int n)
-{
-	int64_t v = 0;
-
-	for (int i = 0; i <= n; i++) {
-		p = memchr(p, '\t', (size_t)(end - p));
-		if (!p)
-			return -1;
-		p++;
-	}
-	if (p == end || *p == '\t')
-		return -1;
-	for (; p < end && *p >= '0' && *p <= '9' && v <= UINT32_MAX; p++)
-		v = v * 10 + (*p - '0');
-	return p == end || *p == '\t' ? v : -1;
-}
-
-int procfs_parse_status(const char *text, size_t len, struct procfs_process *out)
-{
-	const char *end;
-	const char *line = status_line(text, len, "\nUid:", &end);
-	int64_t uid = line ? column(line, end, 1) : -1;
-	int64_t host, pid;
-
-	/* Of the thread group, also where the status is that of a thread. */
-	line = status_line(text, len, "\nNStgid:", &end);
-	host = line ? column(line, end, 0) : -1;
-	if (uid < 0 || uid > UINT32_MAX || host < 1 || host > INT32_MAX)
-		return -EBADMSG;
-	pid = column(line, end, 1);
-	out->uid = (uid_t)uid;
-	out->host_pid = (pid_t)host;
-	out->pid = pid > 0 && pid <= INT32_MAX ? (pid_t)pid : 0;
-	return 0;
-}
-
 /* ---- directories ---- */
 
 static int open_dir(int at, const char *path)
 {
 	return openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-}
-
-static int open_process(int proc_fd, pid_t pid)
-{
-	char name[16];
-
-	snprintf(name, sizeof(name), "%d", (int)pid);
-	return open_dir(proc_fd, name);
 }
 
 static bool listing_open(struct procfs_listing *l, int at, const char *path)
@@ -162,27 +108,21 @@ static void listing_close(struct procfs_listing *l)
 
 /* ---- one process or thread ---- */
 
-static bool is_wanted(struct search *s, int fd_dir, int fd)
+enum look { LOOK_ABSENT, LOOK_OTHER, LOOK_WANTED };
+
+static enum look look_at(struct search *s, int fd_dir, int fd)
 {
 	char name[16], link[LINK_MAX_LEN];
 	ssize_t n;
 
 	snprintf(name, sizeof(name), "%d", fd);
 	n = readlinkat(fd_dir, name, link, sizeof(link));
-	if (n < 0 || (size_t)n != strlen(s->link) || memcmp(link, s->link, (size_t)n) != 0)
-		return false;
+	if (n < 0)
+		return LOOK_ABSENT;
+	if ((size_t)n != strlen(s->link) || memcmp(link, s->link, (size_t)n) != 0)
+		return LOOK_OTHER;
 	s->fd = fd;
-	return true;
-}
-
-static ssize_t read_file(int dir, const char *name, char *buf, size_t cap)
-{
-	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	ssize_t n = fd < 0 ? -1 : read(fd, buf, cap);
-
-	if (fd >= 0)
-		close(fd);
-	return n;
+	return LOOK_WANTED;
 }
 
 /* Whether the process or thread has memory still: what is ending shows its descriptors to nobody. */
@@ -190,7 +130,7 @@ static bool is_alive(int dir)
 {
 	char first;
 
-	return read_file(dir, "statm", &first, 1) == 1 && first != '0';
+	return procfs_read(dir, "statm", &first, 1) == 1 && first != '0';
 }
 
 /* Whether the process or thread with directory `dir` has the socket open. */
@@ -207,42 +147,32 @@ static bool has_socket(struct search *s, int dir)
 	}
 	while (!found && s->left > 0 && (fd = listing_next(&l)) >= 0) {
 		s->left--;
-		found = is_wanted(s, l.fd, fd);
+		found = look_at(s, l.fd, fd) == LOOK_WANTED;
 	}
 	listing_close(&l);
 	return found;
 }
 
-/* Whether it is at one of the next descriptors from `from` on. */
-static bool has_socket_near(struct search *s, int dir, int from)
+/* Whether it is at descriptor `at` or around it. */
+static bool has_socket_near(struct search *s, int dir, int at)
 {
 	int fd_dir = open_dir(dir, "fd");
-	bool found = false;
+	bool found = fd_dir >= 0 && look_at(s, fd_dir, at) == LOOK_WANTED;
+	int absent = 0;
 
-	for (int i = 0; fd_dir >= 0 && i < GUESSES && !found; i++)
-		found = is_wanted(s, fd_dir, from + i);
+	for (int i = 1; fd_dir >= 0 && i <= NEAR && !found; i++) {
+		if (absent < NEAR_ABSENT) {
+			enum look above = look_at(s, fd_dir, at + i);
+
+			absent = above == LOOK_ABSENT ? absent + 1 : 0;
+			found = above == LOOK_WANTED;
+		}
+		if (!found && i <= at)
+			found = look_at(s, fd_dir, at - i) == LOOK_WANTED;
+	}
 	if (fd_dir >= 0)
 		close(fd_dir);
 	return found;
-}
-
-static int describe(int dir, struct procfs_process *out)
-{
-	char buf[EXE_BUF];
-	ssize_t n = read_file(dir, "status", buf, sizeof(buf));
-
-	memset(out, 0, sizeof(*out));
-	if (n < 0 || procfs_parse_status(buf, (size_t)n, out) < 0)
-		return -ENOENT;
-	n = readlinkat(dir, "exe", buf, sizeof(buf));
-	if (n > 0) {
-		out->exe_len = (size_t)n;
-		out->exe_kept = out->exe_len < sizeof(out->exe) ? out->exe_len : sizeof(out->exe);
-		memcpy(out->exe, buf, out->exe_kept);
-	}
-	n = read_file(dir, "cmdline", out->cmdline, sizeof(out->cmdline));
-	out->args_kept = n > 0 ? (size_t)n : 0;
-	return 0;
 }
 
 /* ---- many processes ---- */
@@ -315,41 +245,50 @@ static void remember(struct procfs_memory *m, pid_t pid, int fd)
 
 /* Each returns the directory of the process or thread that has the socket, with its pid; or -1. */
 
-static int find_remembered(struct search *s, const struct procfs_memory *m, pid_t *pid)
+static int find_remembered(struct search *s, const struct procfs_memory *m, bool near, pid_t *pid)
 {
-	for (int pass = 0; pass < 2; pass++)
-		for (size_t i = 0; i < PROCFS_MEMORY && m->at[i].pid; i++) {
-			int dir = open_process(s->proc_fd, m->at[i].pid);
+	for (size_t i = 0; i < PROCFS_MEMORY && m->at[i].pid; i++) {
+		int dir = procfs_open_process(s->proc_fd, m->at[i].pid);
 
-			*pid = m->at[i].pid;
-			if (dir < 0)
-				continue;
-			if (pass == 0 ? has_socket_near(s, dir, m->at[i].fd) : has_socket(s, dir))
-				return dir;
-			close(dir);
-		}
+		*pid = m->at[i].pid;
+		if (dir < 0)
+			continue;
+		if (near ? has_socket_near(s, dir, m->at[i].fd) : has_socket(s, dir))
+			return dir;
+		close(dir);
+	}
 	return -1;
 }
 
-static int find_below(struct search *s, pid_t root, pid_t *pid)
+static bool is_remembered(const struct procfs_memory *m, pid_t pid)
+{
+	size_t i = 0;
+
+	while (i < PROCFS_MEMORY && m->at[i].pid != pid)
+		i++;
+	return i < PROCFS_MEMORY;
+}
+
+/* `m`: the processes that have been looked into already. */
+static int find_below(struct search *s, pid_t root, const struct procfs_memory *m, pid_t *pid)
 {
 	static pid_t pids[PROCFS_PIDS_MAX];
 	size_t n = 1;
 
 	pids[0] = root;
 	for (size_t i = 0; i < n && s->left > 0; i++) {
-		int dir = open_process(s->proc_fd, pids[i]);
+		int dir = procfs_open_process(s->proc_fd, pids[i]);
 
 		*pid = pids[i];
 		if (dir < 0)
 			continue;
-		if (!(s->ours && pids[i] == root) && has_socket(s, dir))
+		if (!(s->ours && pids[i] == root) && !is_remembered(m, pids[i]) && has_socket(s, dir))
 			return dir;
 		(void)each_thread(s, dir, pids[i], pids, &n);
 		close(dir);
 	}
 	for (size_t i = s->ours; i < n && s->left > 0; i++) {
-		int dir = open_process(s->proc_fd, pids[i]);
+		int dir = procfs_open_process(s->proc_fd, pids[i]);
 		int task = dir < 0 ? -1 : each_thread(s, dir, pids[i], NULL, NULL);
 
 		*pid = pids[i];
@@ -368,11 +307,22 @@ static int conclude(struct search *s, int dir, pid_t pid, struct procfs_memory *
 
 	if (dir < 0)
 		return s->full || s->left <= 0 ? -E2BIG : s->hidden ? -EACCES : -ENOENT;
-	ret = describe(dir, out);
+	ret = procfs_describe(dir, out);
 	close(dir);
 	if (ret == 0)
 		remember(memory, pid, s->fd);
 	return ret;
+}
+
+int procfs_find_near(int proc_fd, uint32_t inode, struct procfs_memory *memory, struct procfs_process *out)
+{
+	struct search s = { .proc_fd = proc_fd, .left = PROCFS_LOOKS_MAX };
+	pid_t pid = 0;
+	int dir;
+
+	snprintf(s.link, sizeof(s.link), "socket:[%u]", inode);
+	dir = find_remembered(&s, memory, true, &pid);
+	return conclude(&s, dir, pid, memory, out);
 }
 
 int procfs_find_socket(int proc_fd, pid_t root, uint32_t inode, struct procfs_memory *memory,
@@ -383,9 +333,9 @@ int procfs_find_socket(int proc_fd, pid_t root, uint32_t inode, struct procfs_me
 	int dir;
 
 	snprintf(s.link, sizeof(s.link), "socket:[%u]", inode);
-	dir = find_remembered(&s, memory, &pid);
+	dir = find_remembered(&s, memory, false, &pid);
 	if (dir < 0)
-		dir = find_below(&s, root, &pid);
+		dir = find_below(&s, root, memory, &pid);
 	return conclude(&s, dir, pid, memory, out);
 }
 
@@ -431,7 +381,7 @@ static int find_in_namespace(struct search *s, uint64_t netns, bool threads, pid
 
 	procfs_scan_begin(&scan, s->proc_fd);
 	while (found < 0 && s->left > 0 && (*pid = procfs_scan_next(&scan, netns)) > 0) {
-		int dir = open_process(s->proc_fd, *pid);
+		int dir = procfs_open_process(s->proc_fd, *pid);
 
 		any = true;
 		if (dir < 0)
@@ -458,9 +408,9 @@ int procfs_find_socket_in(int proc_fd, pid_t root, uint64_t netns, uint32_t inod
 	int dir;
 
 	snprintf(s.link, sizeof(s.link), "socket:[%u]", inode);
-	dir = find_remembered(&s, memory, &pid);
+	dir = find_remembered(&s, memory, false, &pid);
 	if (dir < 0 && root > 0)
-		dir = find_below(&s, root, &pid);
+		dir = find_below(&s, root, memory, &pid);
 	if (dir < 0)
 		dir = find_in_namespace(&s, netns, false, &pid);
 	if (dir < 0)

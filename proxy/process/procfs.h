@@ -41,7 +41,13 @@ struct procfs_memory {
 };
 
 /*
- * Finds a process that has the socket with `inode` open, among `root` and all
+ * Looks for the socket where the last ones were found, around their descriptors: little work, however many descriptors there are.
+ * Returns 0 or -ENOENT.
+ */
+int procfs_find_near(int proc_fd, uint32_t inode, struct procfs_memory *memory, struct procfs_process *out);
+
+/*
+ * Finds a process that has the socket with `inode` open: in those found last, then among `root` and all
  * below it; `proc_fd` is a directory descriptor of /proc. Returns 0; -ENOENT; -EACCES when it was not
  * found and some process may not be looked into (its descriptors are hidden from the caller); -E2BIG when a bound above was reached.
  */
@@ -49,7 +55,13 @@ int procfs_find_socket(int proc_fd, pid_t root, uint32_t inode, struct procfs_me
 		       struct procfs_process *out);
 
 /*
- * The same for a sandbox whose processes are not all below one: among `root`
+ * *p is of process p->host_pid as somebody saw it, its `exe` perhaps only the end of the path (without a slash before it), its
+ * arguments perhaps only the beginning. Puts in what /proc says of that process, if it goes on like that.
+ */
+void procfs_complete(int proc_fd, struct procfs_process *p);
+
+/*
+ * As procfs_find_socket(), for a sandbox whose processes are not all below one: among `root`
  * (0: none) and all below it first, then among all that are in network namespace `netns` (its inode number).
  * -EACCES also when no process can be seen in it.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tests of the proxy's side of naming processes, with a finder played by the test, and of the records.
- * links: proxy/process/attribution.c proxy/process/finder.c proxy/process/trace.c proxy/process/place.c proxy/process/procfs.c proxy/process/sockdiag.c
+ * links: proxy/process/attribution.c proxy/process/finder.c proxy/process/trace.c proxy/process/place.c proxy/process/procfs.c proxy/process/procfs_describe.c proxy/process/sockdiag.c
  * links: proxy/audit/audit.c proxy/audit/records.c proxy/audit/flood.c proxy/audit/process.c proxy/audit/chain.c proxy/audit/log_file.c
  * links: proxy/audit/summary.c proxy/audit/summary_merge.c proxy/audit/summary_rows.c proxy/audit/tally.c proxy/audit/show.c proxy/audit/verbose.c
  * links: base/err.c base/seccomp/apply.c proxy/process/finder_filter.c base/json.c base/addr.c base/bucket.c base/clock.c base/tell.c base/name.c base/fdpass.c base/fds.c rules/reason.c rules/hint.c base/prefix.c rules/special.c

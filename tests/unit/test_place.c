@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finding a network namespace again, in the real /proc: through its directory, through any process in it, or not at all.
- * links: proxy/process/place.c proxy/process/procfs.c
+ * links: proxy/process/place.c proxy/process/procfs.c proxy/process/procfs_describe.c
  */
 #include "proxy/process/place.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tests of finding a socket's process: the texts of /proc, a /proc made of files, and the real one.
- * links: proxy/process/procfs.c
+ * links: proxy/process/procfs.c proxy/process/procfs_describe.c
  */
 #include "proxy/process/procfs.h"
 
@@ -213,6 +213,102 @@ static void made_up_tree(void **state)
 	remove_all();
 }
 
+/* Around the last one, however many others there are; and where none was found yet, nowhere. */
+static void near_the_last_one(void **state)
+{
+	struct procfs_memory memory = { 0 };
+	struct procfs_process p;
+	char link[32];
+	int proc;
+
+	(void)state;
+	memcpy(dir + sizeof(dir) - 7, "XXXXXX", 6);
+	assert_non_null(mkdtemp(dir));
+	add_process(100, "200 ");
+	add_process(200, "");
+	for (int fd = 0; fd < 1000; fd++) {
+		/* A gap that is not too wide to look beyond, and one that is. */
+		if ((fd > 550 && fd < 558) || (fd > 650 && fd < 660))
+			continue;
+		snprintf(link, sizeof(link), "socket:[%d]", 10000 + fd);
+		add_fd("200", fd, link);
+	}
+	proc = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	assert_int_equal(procfs_find_near(proc, 10500, &memory, &p), -ENOENT);
+	assert_int_equal(procfs_find_socket(proc, 100, 10500, &memory, &p), 0);
+	assert_int_equal(memory.at[0].fd, 500);
+	for (int fd = 499; fd >= 420; fd -= 10) {
+		assert_int_equal(procfs_find_near(proc, (uint32_t)(10000 + fd), &memory, &p), 0);
+		assert_int_equal(p.host_pid, 200);
+		assert_int_equal(memory.at[0].pid, 200);
+		assert_int_equal(memory.at[0].fd, fd);
+	}
+	memory.at[0].fd = 500;
+	assert_int_equal(procfs_find_near(proc, 10800, &memory, &p), -ENOENT);
+	assert_int_equal(procfs_find_near(proc, 10200, &memory, &p), -ENOENT);
+	assert_int_equal(memory.at[0].fd, 500);
+	assert_int_equal(procfs_find_near(proc, 10501, &memory, &p), 0);
+	assert_int_equal(procfs_find_near(proc, 10560, &memory, &p), 0);
+	memory.at[0].fd = 645;
+	assert_int_equal(procfs_find_near(proc, 10661, &memory, &p), -ENOENT);
+	assert_int_equal(procfs_find_near(proc, 10600, &memory, &p), 0);
+	/* The first descriptors, and a process that is gone. */
+	memory.at[0].fd = 3;
+	assert_int_equal(procfs_find_near(proc, 10000, &memory, &p), 0);
+	memory.at[0].pid = 300;
+	assert_int_equal(procfs_find_near(proc, 10000, &memory, &p), -ENOENT);
+	/* All of it, when it is not near. */
+	assert_int_equal(procfs_find_socket(proc, 100, 10990, &memory, &p), 0);
+	assert_int_equal(memory.at[0].fd, 990);
+	close(proc);
+	remove_all();
+}
+
+/* What was noted of a process is completed only from that process, and only if it goes on like that. */
+static void completed(void **state)
+{
+	static const struct {
+		const char *exe, *args;
+		int pid, host_pid, uid;
+		bool complete;
+	} cases[] = {
+		{ "bin/thing (deleted)", "a", 3, 300, 1000, true },
+		{ "/usr/bin/thing (deleted)", "a\0b", 3, 300, 1000, true },
+		{ "thing (deleted)", "", 3, 300, 1000, true },
+		{ "in/thing (deleted)", "a", 3, 300, 1000, false },
+		{ "bin/thing", "a", 3, 300, 1000, false },
+		{ "/bin/usr/bin/thing (deleted)", "a", 3, 300, 1000, false },
+		{ "bin/thing (deleted)", "b", 3, 300, 1000, false },
+		{ "bin/thing (deleted)", "a", 3, 400, 1000, false },
+		{ "bin/thing (deleted)", "a", 4, 300, 1000, false },
+		{ "bin/thing (deleted)", "a", 3, 300, 0, false },
+	};
+	int proc;
+
+	(void)state;
+	memcpy(dir + sizeof(dir) - 7, "XXXXXX", 6);
+	assert_non_null(mkdtemp(dir));
+	add_process(300, "");
+	proc = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct procfs_process p = { .pid = cases[i].pid,
+					    .host_pid = cases[i].host_pid,
+					    .uid = (uid_t)cases[i].uid };
+
+		p.exe_len = p.exe_kept = strlen(cases[i].exe);
+		memcpy(p.exe, cases[i].exe, p.exe_kept);
+		p.args_kept = strlen(cases[i].args);
+		memcpy(p.cmdline, cases[i].args, p.args_kept);
+		procfs_complete(proc, &p);
+		assert_int_equal(p.args_kept, cases[i].complete ? 5 : strlen(cases[i].args));
+		assert_int_equal(p.exe_len, strlen(cases[i].complete ? "/usr/bin/thing (deleted)" : cases[i].exe));
+		assert_int_equal(p.host_pid, cases[i].host_pid);
+	}
+	close(proc);
+	remove_all();
+}
+
 static void enter_namespace(int pid, const char *what)
 {
 	mkdir(path("%d/ns", pid), 0700);
@@ -387,6 +483,7 @@ int main(void)
 		cmocka_unit_test(statuses),	     cmocka_unit_test(numbers_in_pieces),
 		cmocka_unit_test(made_up_tree),	     cmocka_unit_test(real_process),
 		cmocka_unit_test(first_thread_gone), cmocka_unit_test(made_up_namespace),
+		cmocka_unit_test(near_the_last_one), cmocka_unit_test(completed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -215,7 +215,10 @@ static __inline void put_args(struct trace_slot *slot, struct mm_struct *mm)
 	slot->args_len = read_user(slot->args, (u32)len, (const void *)start) == 0 ? (u16)len : 0;
 }
 
-/* Whether the packet is sent by a process for itself, and not beside it, for a socket of another network namespace. */
+/*
+ * Whether the packet is sent by a process for itself, and not beside it, for a socket of another network namespace. Of TCP that is
+ * known already (begins()), and there the process may have gone to a network namespace of its own meanwhile.
+ */
 static __inline bool is_senders(struct sock *sk, struct task_struct *task)
 {
 	struct nsproxy *nsproxy = GET(task, nsproxy);
@@ -242,7 +245,7 @@ static __inline void note(struct trace_ring *ring, const struct trace_key *key, 
 	slot->host_pid = slot->pid = 0;
 	slot->exe_len = slot->args_len = 0;
 	slot->exe_cut = slot->exe_unlinked = false;
-	if (mm && is_senders(sk, task)) {
+	if (mm && (key->protocol == TCP || is_senders(sk, task))) {
 		slot->uid = GET(cred, euid.val);
 		put_pids(slot, task);
 		put_exe(slot, mm);

@@ -254,14 +254,32 @@ static enum finder_result find_holder(struct finder *f, const struct finder_requ
 	}
 }
 
-/* That one; or who made it, where nobody has it any more, or is just ending and has forgotten what it runs. */
+/* Who made it, as the kernel noted it. */
+static bool find_maker(const struct finder *f, const struct finder_request *req, struct procfs_process *out)
+{
+	if (!trace_find(f->trace, req, out))
+		return false;
+	if (!trace_is_whole(out))
+		procfs_complete(f->proc_fd, out);
+	return true;
+}
+
+/*
+ * Who made it: the same work however many descriptors the process has. Where that was not noted, who has it.
+ *
+ * In an attached sandbox somebody may have a say over the link (records.md): there, who made it counts only where nobody has it
+ * any more, or is just ending and has forgotten what it runs.
+ */
 static enum finder_result find(struct finder *f, const struct finder_request *req, struct procfs_process *out)
 {
-	enum finder_result result = find_holder(f, req, out);
+	enum finder_result result;
 
-	if (result == FINDER_FOUND && out->exe_len > 0 && out->args_kept > 0)
+	if (!f->attached && find_maker(f, req, out))
+		return FINDER_FOUND;
+	result = find_holder(f, req, out);
+	if (!f->attached || (result == FINDER_FOUND && out->exe_len > 0 && out->args_kept > 0))
 		return result;
-	return trace_find(f->trace, req, out) ? FINDER_FOUND : result;
+	return find_maker(f, req, out) ? FINDER_FOUND : result;
 }
 
 static void serve(struct finder *f)

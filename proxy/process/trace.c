@@ -60,6 +60,11 @@ static void put_exe(const struct trace_slot *slot, struct procfs_process *out)
 			out->exe[out->exe_kept++] = *c;
 }
 
+bool trace_is_whole(const struct procfs_process *p)
+{
+	return p->exe_len > 0 && p->exe[0] == '/' && p->args_kept > 0 && p->args_kept < TRACE_ARGS;
+}
+
 bool trace_find(const struct trace_ring *ring, const struct finder_request *req, struct procfs_process *out)
 {
 	const struct trace_key key = key_of(req);

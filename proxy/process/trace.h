@@ -25,6 +25,9 @@ struct trace_ring;
  */
 const struct trace_ring *trace_start(uint32_t ifindex);
 
+/* Whether what was noted of a process is all that there is to say of it: there was room for its path and its arguments. */
+bool trace_is_whole(const struct procfs_process *p);
+
 /* The last sender of a first packet with these addresses. False when it was not noted (then *out is left alone), or not any more. `ring` may be NULL. */
 bool trace_find(const struct trace_ring *ring, const struct finder_request *req, struct procfs_process *out);
 

@@ -430,6 +430,52 @@ def test_gone_before_anybody_looked(lab, attempt):
     assert {(r["exe"], r["uid"], r["cmdline"][1]) for r in records} == {(PYTHON, 0, "-c")}, records
 
 
+def test_who_made_it_and_who_has_it(lab, who):
+    """A socket that one process connects and another keeps: for root the one that connected it is named, else the one that has it."""
+    with Gone(lab, """
+        held = []
+        def attempts():
+            sock = socket.socket()
+            sock.setblocking(False)
+            held.append(sock)
+            child = os.fork()
+            if child == 0:
+                sock.connect_ex((sys.argv[1], 443))
+                os._exit(0)
+            os.waitpid(child, 0)
+            return [os.getpid() if int(sys.argv[2]) else child]
+    """, v4("web"), "1" if who else "0", user=who) as job:
+        pids, records = job.attempts()
+    assert [record.get("pid") for record in records] == pids, records
+
+
+def test_maker_in_another_network_namespace(lab):
+    """A socket goes with a process into a network namespace of its own; who connects it there is named, and nobody else who has it."""
+    result = lab.python([], """
+        import ctypes
+        libc = ctypes.CDLL(None, use_errno=True)
+        with socket.socket() as sock:
+            sock.bind(("", 0))
+            sock.set_inheritable(True)
+            sleeper = os.fork()
+            if sleeper == 0:
+                os.execv("/bin/sleep", ["sleep", "60"])
+            maker = os.fork()
+            if maker == 0:
+                ok = libc.unshare(0x50000000) == 0  # CLONE_NEWUSER | CLONE_NEWNET
+                try:
+                    sock.connect((sys.argv[1], 9))
+                except ConnectionResetError:
+                    pass
+                os._exit(0 if ok else 7)
+            show(maker=maker, status=os.waitpid(maker, 0)[1])
+            os.kill(sleeper, 9)
+    """, v4("raw"))
+    assert result.shown[0]["status"] == 0, result
+    named = result.one("process")
+    assert (named["pid"], named["exe"]) == (result.shown[0]["maker"], PYTHON), result
+
+
 def test_place_of_the_program(lab, who):
     """It is there before the link is up, program or not: made later, it costs the packets of that moment, such as the first look-up."""
     result = lab.netgate([], ["tc", "qdisc", "show", "dev", "eth0"], user=who)

@@ -227,6 +227,11 @@ bool flood_hide(struct flood *d, uint64_t conn)
 	return hide;
 }
 
+bool flood_unsure(const struct flood *d, uint64_t conn)
+{
+	return conn && d->recent[conn % RECENT] >> 1 != conn && clock_mono_us() < d->busy_us[STREAM_CONNECTIONS];
+}
+
 /* ---- sums ---- */
 
 /* Writes the record of `count` attempts of a kind. Returns 0 or -errno. */

@@ -41,6 +41,9 @@ bool flood_take(struct flood *d, const struct audit_decision *attempt);
 /* A record that says which process made an attempt is not worth it: the attempt was only counted, or that is to be expected. `conn` 0: a look-up. */
 bool flood_hide(struct flood *d, uint64_t conn);
 
+/* True while flood_hide() would only expect it: connection `conn` has no verdict yet, and others are being counted. */
+bool flood_unsure(const struct flood *d, uint64_t conn);
+
 /* Records sums: the next ones, or with `all` every one. What can't be written stays. */
 void flood_flush(struct flood *d, bool all);
 

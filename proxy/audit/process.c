@@ -55,6 +55,11 @@ static void put_exe(struct json *j, const struct audit_process *p)
 		json_bytes(j, "exe", p->exe, p->exe_len, max);
 }
 
+bool audit_process_early(const struct audit *a, uint64_t conn)
+{
+	return flood_unsure(a->flood, conn);
+}
+
 int audit_process(struct audit *a, const struct audit_process *p)
 {
 	struct record r;

@@ -44,6 +44,9 @@ struct audit_process {
 	size_t cmdline_len;
 };
 
+/* In a flood, before the decision: audit_process() could not tell yet whether the attempt has a record that this one belongs to. */
+bool audit_process_early(const struct audit *a, uint64_t conn);
+
 /* Returns 0 or -errno, as the calls of audit.h. */
 int audit_process(struct audit *a, const struct audit_process *p);
 

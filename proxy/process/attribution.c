@@ -18,6 +18,7 @@
 #include "base/fdpass.h"
 #include "proxy/audit/process.h"
 #include "proxy/process/finder.h"
+#include "proxy/process/trace.h"
 
 #define RECENT	     16 /* sources of datagrams that were asked for lately */
 #define RECENT_US    (1000 * 1000u)
@@ -27,9 +28,9 @@
 
 struct question {
 	bool open;
-	uint32_t tag;
-	uint64_t conn; /* 0: a datagram's */
-	struct endpoint src;
+	bool at_turn_end; /* nobody was asked yet */
+	uint64_t conn;	  /* 0: a datagram's */
+	struct finder_request req;
 	uint64_t asked_us, held_us;
 	int held_fd; /* of a connection that is over; -1: none */
 };
@@ -37,8 +38,9 @@ struct question {
 struct attribution {
 	struct event_base *base;
 	struct audit *audit;
-	int fd; /* the finder; -1: nobody to ask */
-	struct event *ev, *timer;
+	int fd;				/* the finder; -1: nobody to ask */
+	const struct trace_ring *trace; /* NULL: the finder is asked at once */
+	struct event *ev, *timer, *turn_end;
 	bool finished;
 	uint32_t generation;
 	size_t n_open, n_held;
@@ -80,6 +82,13 @@ static void let_go(struct attribution *a, struct question *q)
 	a->n_held--;
 }
 
+static void end(struct attribution *a, struct question *q)
+{
+	let_go(a, q);
+	q->open = false;
+	a->n_open--;
+}
+
 /* ---- records ---- */
 
 static void record_missed(struct attribution *a)
@@ -96,7 +105,7 @@ static void record_missed(struct attribution *a)
 static void settle(struct attribution *a, struct question *q, const struct procfs_process *found,
 		   enum audit_unknown unknown)
 {
-	struct audit_process rec = { .conn = q->conn, .src = q->src, .unknown = unknown };
+	struct audit_process rec = { .conn = q->conn, .src = q->req.src, .unknown = unknown };
 
 	if (found) {
 		rec.pid = found->pid;
@@ -108,9 +117,7 @@ static void settle(struct attribution *a, struct question *q, const struct procf
 		rec.cmdline = found->cmdline;
 		rec.cmdline_len = found->args_kept;
 	}
-	let_go(a, q);
-	q->open = false;
-	a->n_open--;
+	end(a, q);
 	/* No grant hangs on it: audit counts what it could not write. */
 	(void)audit_process(a->audit, &rec);
 }
@@ -125,7 +132,7 @@ static void settle_all(struct attribution *a, enum audit_unknown unknown)
 static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct attribution *a = arg;
-	uint64_t now = clock_mono_us();
+	uint64_t now = clock_tick_us();
 
 	(void)fd, (void)what;
 	for (int i = 0; i < ATTRIBUTION_MAX; i++) {
@@ -177,25 +184,40 @@ static bool answer_ok(const struct finder_answer *answer)
 	       p->args_kept <= sizeof(p->cmdline);
 }
 
+/* The one message that is no answer. */
+static bool take_trace(struct attribution *a, int fd)
+{
+	bool first = !a->trace;
+
+	if (first)
+		a->trace = trace_map(fd);
+	close(fd);
+	return first;
+}
+
 static void on_answer(evutil_socket_t fd, short what, void *arg)
 {
 	struct attribution *a = arg;
 	static struct finder_answer answer;
 	struct question *q;
 	size_t n_fds;
+	int with;
 	ssize_t n;
 
 	(void)what;
 	for (int i = 0; i < ATTRIBUTION_MAX && a->fd >= 0; i++) {
-		n = fdpass_recv((int)fd, &answer, sizeof(answer), NULL, 0, &n_fds);
+		n = fdpass_recv((int)fd, &answer, sizeof(answer), &with, 1, &n_fds);
 		if (n == -EAGAIN || n == -EINTR)
 			return;
-		if (n != sizeof(answer) || !answer_ok(&answer)) {
+		if (n < 0 || (n_fds == 1 && !take_trace(a, with)) || n != sizeof(answer) || !answer_ok(&answer) ||
+		    (answer.result == FINDER_TRACE) != (n_fds == 1)) {
 			lose_finder(a);
 			return;
 		}
+		if (n_fds == 1)
+			continue;
 		q = &a->questions[answer.tag % ATTRIBUTION_MAX];
-		if (q->open && q->tag == answer.tag)
+		if (q->open && !q->at_turn_end && q->req.tag == answer.tag)
 			settle(a, q, answer.result == FINDER_FOUND ? &answer.process : NULL, unknown_of(answer.result));
 	}
 }
@@ -209,35 +231,76 @@ static void miss(struct attribution *a, enum audit_unknown why)
 		arm(a);
 }
 
+static void ask_finder(struct attribution *a, struct question *q)
+{
+	int r = fdpass_send(a->fd, &q->req, sizeof(q->req), NULL, 0);
+
+	if (r == 0)
+		return;
+	end(a, q);
+	if (r != -EAGAIN)
+		lose_finder(a);
+	miss(a, r == -EAGAIN ? AUDIT_UNKNOWN_BUSY : AUDIT_UNKNOWN_UNAVAILABLE);
+}
+
+/* Settles what the ring knows. */
+static bool look(struct attribution *a, struct question *q)
+{
+	static struct procfs_process found;
+
+	q->at_turn_end = false;
+	if (!trace_find(a->trace, &q->req, &found) || !trace_is_whole(&found))
+		return false;
+	settle(a, q, &found, AUDIT_UNKNOWN_NOT);
+	return true;
+}
+
+/* By now the decisions of this turn are made, which say whether a process is worth a record. Where that takes longer, so does the finder. */
+static void on_turn_end(evutil_socket_t fd, short what, void *arg)
+{
+	struct attribution *a = arg;
+
+	(void)fd, (void)what;
+	for (int i = 0; i < ATTRIBUTION_MAX; i++) {
+		struct question *q = &a->questions[i];
+
+		if (!q->open || !q->at_turn_end)
+			continue;
+		if (audit_process_early(a->audit, q->conn) || !look(a, q)) {
+			q->at_turn_end = false;
+			ask_finder(a, q);
+		}
+	}
+}
+
 static void ask(struct attribution *a, uint8_t protocol, uint64_t conn, const struct endpoint *src,
 		const struct endpoint *dst)
 {
 	struct finder_request req = { .protocol = protocol, .src = *src, .dst = *dst };
-	uint32_t i = 0;
-	int r;
+	struct question *q = a->questions;
 
 	if (a->finished)
 		return;
-	while (i < ATTRIBUTION_MAX && a->questions[i].open)
-		i++;
-	if (a->fd < 0 || i == ATTRIBUTION_MAX) {
+	while (q < a->questions + ATTRIBUTION_MAX && q->open)
+		q++;
+	if (a->fd < 0 || q == a->questions + ATTRIBUTION_MAX || !finder_request_ok(&req)) {
 		miss(a, a->fd < 0 ? AUDIT_UNKNOWN_UNAVAILABLE : AUDIT_UNKNOWN_BUSY);
 		return;
 	}
-	req.tag = ++a->generation * ATTRIBUTION_MAX + i;
-	r = finder_request_ok(&req) ? fdpass_send(a->fd, &req, sizeof(req), NULL, 0) : -EAGAIN;
-	if (r < 0) {
-		if (r != -EAGAIN)
-			lose_finder(a);
-		miss(a, r == -EAGAIN ? AUDIT_UNKNOWN_BUSY : AUDIT_UNKNOWN_UNAVAILABLE);
-		return;
-	}
-	a->questions[i] = (struct question){
-		.open = true, .tag = req.tag, .conn = conn, .src = *src, .asked_us = clock_mono_us(), .held_fd = -1
-	};
+	req.tag = ++a->generation * ATTRIBUTION_MAX + (uint32_t)(q - a->questions);
+	*q = (struct question){ .open = true,
+				.at_turn_end = a->trace,
+				.conn = conn,
+				.req = req,
+				.asked_us = clock_tick_us(),
+				.held_fd = -1 };
 	a->n_open++;
 	if (!evtimer_pending(a->timer, NULL))
 		arm(a);
+	if (q->at_turn_end)
+		event_active(a->turn_end, EV_TIMEOUT, 0);
+	else
+		ask_finder(a, q);
 }
 
 void attribution_tcp(struct attribution *a, uint64_t conn, const struct endpoint *src, const struct endpoint *dst)
@@ -247,7 +310,7 @@ void attribution_tcp(struct attribution *a, uint64_t conn, const struct endpoint
 
 void attribution_udp(struct attribution *a, const struct endpoint *src, const struct endpoint *dst)
 {
-	uint64_t now = clock_mono_us();
+	uint64_t now = clock_tick_us();
 
 	for (int i = 0; i < RECENT; i++)
 		if (a->recent[i].src.port == src->port && addr_equal(&a->recent[i].src.addr, &src->addr) &&
@@ -267,7 +330,7 @@ void attribution_close(struct attribution *a, uint64_t conn, int fd)
 		if (!q->open || q->conn != conn || q->held_fd >= 0)
 			continue;
 		q->held_fd = fd;
-		q->held_us = clock_mono_us();
+		q->held_us = clock_tick_us();
 		if (a->n_held++ == 0)
 			arm(a);
 		return;
@@ -299,8 +362,9 @@ struct attribution *attribution_new(struct event_base *base, struct audit *audit
 	a->audit = audit;
 	a->fd = -1;
 	a->timer = evtimer_new(base, on_timer, a);
-	if (!a->timer) {
-		free(a);
+	a->turn_end = event_new(base, -1, 0, on_turn_end, a);
+	if (!a->timer || !a->turn_end) {
+		attribution_free(a);
 		return NULL;
 	}
 	return a;
@@ -309,6 +373,9 @@ struct attribution *attribution_new(struct event_base *base, struct audit *audit
 void attribution_finish(struct attribution *a)
 {
 	a->finished = true;
+	for (int i = 0; i < ATTRIBUTION_MAX; i++)
+		if (a->questions[i].open && a->questions[i].at_turn_end)
+			(void)look(a, &a->questions[i]);
 	settle_all(a, AUDIT_UNKNOWN_GONE);
 	record_missed(a);
 	evtimer_del(a->timer);
@@ -325,6 +392,9 @@ void attribution_free(struct attribution *a)
 		event_free(a->ev);
 	if (a->fd >= 0)
 		close(a->fd);
-	event_free(a->timer);
+	if (a->timer)
+		event_free(a->timer);
+	if (a->turn_end)
+		event_free(a->turn_end);
 	free(a);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which process made an attempt: asks the finder (finder.h) and writes a
+ * Which process made an attempt: at the end of the loop's turn it looks where the kernel notes the senders of first packets
+ * (trace.h), where that may be believed and is all there is to say; else it asks the finder (finder.h), and writes a
  * `process` record when the answer comes. No decision waits for it, and
  * nothing that is allowed either. Only the socket of a connection that is over is kept open
  * until its answer is there, at most twice ATTRIBUTION_HOLD_MS: once a connection is reset, the kernel no longer knows whose it was.

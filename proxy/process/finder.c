@@ -21,11 +21,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/fdpass.h"
 #include "base/fds.h"
 #include "base/seccomp/apply.h"
 #include "proxy/process/finder_filter.h"
 #include "proxy/process/sockdiag.h"
 #include "proxy/process/trace.h"
+#include "proxy/process/trace_ring.h"
 
 #define FINDER_NAME  "netgate-finder" /* at most 15 bytes: what ps shows */
 #define FINDER_LINK  "eth0"	      /* the sandbox's link, to which a socket may be bound */
@@ -42,6 +44,7 @@ struct finder {
 	uint32_t ifindex, seq;
 	struct procfs_memory memory;
 	const struct trace_ring *trace; /* NULL: none can be had */
+	int trace_fd;			/* for the proxy; -1: none */
 };
 
 /* ---- isolation ---- */
@@ -91,7 +94,7 @@ static bool has_capabilities(int n)
 static void look_at_link(struct finder *f, bool privileged)
 {
 	f->ifindex = if_nametoindex(FINDER_LINK);
-	f->trace = privileged && f->ifindex ? trace_start(f->ifindex) : NULL;
+	f->trace = privileged && f->ifindex ? trace_start(f->ifindex, &f->trace_fd) : NULL;
 }
 
 /* Enters S. Where it has the capabilities already it stays in its own user namespace, and *privileged is set. */
@@ -282,6 +285,18 @@ static enum finder_result find(struct finder *f, const struct finder_request *re
 	return find_maker(f, req, out) ? FINDER_FOUND : result;
 }
 
+/* The proxy may look itself where the ring has the first word (find()). */
+static void share_trace(struct finder *f)
+{
+	static const struct finder_answer message = { .result = FINDER_TRACE };
+
+	if (f->trace_fd < 0)
+		return;
+	if (!f->attached)
+		(void)fdpass_send(f->fd, &message, sizeof(message), &f->trace_fd, 1);
+	close(f->trace_fd);
+}
+
 static void serve(struct finder *f)
 {
 	static struct finder_answer answer;
@@ -299,7 +314,7 @@ static void serve(struct finder *f)
 _Noreturn void finder_run(int fd, const struct finder_sandbox *s, pid_t parent)
 {
 	int keep[] = { fd, s->place ? s->place->dir : s->user, s->place ? -1 : s->net };
-	struct finder f = { .fd = fd, .init = s->init, .attached = s->place, .diag_fd = -1 };
+	struct finder f = { .fd = fd, .init = s->init, .attached = s->place, .diag_fd = -1, .trace_fd = -1 };
 	bool privileged;
 
 	prctl(PR_SET_NAME, FINDER_NAME, 0, 0, 0);
@@ -312,6 +327,7 @@ _Noreturn void finder_run(int fd, const struct finder_sandbox *s, pid_t parent)
 	    !die_with(parent) || !give_up(privileged, s->place ? KEPT_ATTACHED : KEPT) || !die_with(parent) ||
 	    seccomp_apply(&finder_filters[f.attached]))
 		_exit(1);
+	share_trace(&f);
 	serve(&f);
 	_exit(0);
 }

@@ -13,7 +13,7 @@
  *             each look-up goes to S and comes back with a socket, which is closed after one question; for
  *             this it keeps a third capability, and the calls setns(2) and socket(2) in this one form.
  *             With root's capabilities it puts a kernel program on S's link meanwhile (trace.h), which names processes that
- *             are gone; from there on that is memory to be read.
+ *             are gone; from there on that is memory to be read. Of a sandbox that netgate made, the proxy reads it, too.
  *   give up   root of the file system at /proc; as root another uid (nobody); no capability but the two that
  *             let it look into other processes' entries there
  *             should:  read /proc/PID of the sandbox's processes
@@ -46,6 +46,7 @@ enum finder_result {
 	FINDER_HIDDEN,	 /* none that may be looked into has it, and some may not */
 	FINDER_TOO_MANY, /* more processes and descriptors than are looked at */
 	FINDER_FAILED,	 /* the kernel could not be asked */
+	FINDER_TRACE,	 /* no answer: the descriptor of the ring (trace.h) comes with it, once, before any answer */
 	FINDER_RESULTS
 };
 

@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "proxy/process/finder.h"
 #include "proxy/process/trace_ring.h"
@@ -58,6 +59,13 @@ static void put_exe(const struct trace_slot *slot, struct procfs_process *out)
 	for (const char *c = DELETED; *c; c++, out->exe_len++)
 		if (out->exe_kept < sizeof(out->exe))
 			out->exe[out->exe_kept++] = *c;
+}
+
+const struct trace_ring *trace_map(int fd)
+{
+	const void *ring = mmap(NULL, sizeof(struct trace_ring), PROT_READ, MAP_SHARED, fd, 0);
+
+	return ring == MAP_FAILED ? NULL : ring;
 }
 
 bool trace_is_whole(const struct procfs_process *p)

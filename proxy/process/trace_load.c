@@ -193,6 +193,14 @@ static int make_map(size_t len, uint32_t flags)
 	return (int)bpf_call(BPF_MAP_CREATE, &attr);
 }
 
+/* From now on only the program writes to the map, and no process that has its descriptor. */
+static bool freeze(int map)
+{
+	union bpf_attr attr = { .map_fd = (uint32_t)map };
+
+	return bpf_call(BPF_MAP_FREEZE, &attr) == 0;
+}
+
 /* ---- the link ---- */
 
 /* The kernel has done it, or not, when the request is sent. */
@@ -256,18 +264,20 @@ static bool start(const struct maps *maps, uint32_t ifindex)
 	return ok;
 }
 
-const struct trace_ring *trace_start(uint32_t ifindex)
+const struct trace_ring *trace_start(uint32_t ifindex, int *fd)
 {
-	const size_t len = sizeof(struct trace_ring);
-	struct maps maps = { .ring = make_map(len, BPF_F_MMAPABLE), .own = make_map(TRACE_PRIVATE, 0) };
-	void *ring = maps.ring < 0 ? MAP_FAILED : mmap(NULL, len, PROT_READ, MAP_SHARED, maps.ring, 0);
-	bool ok = ring != MAP_FAILED && maps.own >= 0 && start(&maps, ifindex);
+	struct maps maps = { .ring = make_map(sizeof(struct trace_ring), BPF_F_MMAPABLE),
+			     .own = make_map(TRACE_PRIVATE, 0) };
+	const struct trace_ring *ring = NULL;
 
-	if (maps.ring >= 0)
-		close(maps.ring);
+	if (maps.ring >= 0 && maps.own >= 0 && freeze(maps.ring) && start(&maps, ifindex))
+		ring = trace_map(maps.ring);
 	if (maps.own >= 0)
 		close(maps.own);
-	if (!ok && ring != MAP_FAILED)
-		munmap(ring, len);
-	return ok ? ring : NULL;
+	*fd = maps.ring;
+	if (!ring && maps.ring >= 0) {
+		close(maps.ring);
+		*fd = -1;
+	}
+	return ring;
 }

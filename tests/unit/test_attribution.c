@@ -17,20 +17,24 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "base/fdpass.h"
 #include "proxy/audit/process.h"
 #include "proxy/process/finder.h"
 #include "proxy/process/trace.h"
+#include "proxy/process/trace_ring.h"
 #include "tests/unit/audit_bench.h"
 
 /* No program in the kernel: here every process that is asked for lives. */
-const struct trace_ring *trace_start(uint32_t ifindex)
+const struct trace_ring *trace_start(uint32_t ifindex, int *fd)
 {
 	(void)ifindex;
+	*fd = -1;
 	return NULL;
 }
 
@@ -106,6 +110,39 @@ static void answer(uint32_t tag, enum finder_result result)
 	turn();
 }
 
+/* Gives the ring to the proxy's side, as the finder does; it is written to through the result. */
+static struct trace_ring *give_ring(void)
+{
+	const struct finder_answer message = { .result = FINDER_TRACE };
+	int fd = memfd_create("ring", MFD_CLOEXEC);
+	struct trace_ring *ring;
+
+	assert_int_equal(ftruncate(fd, sizeof(*ring)), 0);
+	ring = mmap(NULL, sizeof(*ring), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(ring, MAP_FAILED);
+	assert_int_equal(fdpass_send(t.finder, &message, sizeof(message), &fd, 1), 0);
+	close(fd);
+	turn();
+	return ring;
+}
+
+/* The kernel's note of a first packet from t.src to t.dst, with these arguments. */
+static void note(struct trace_ring *ring, const char *args, size_t args_len)
+{
+	struct trace_slot *slot = &ring->slots[ring->next++ % TRACE_SLOTS];
+
+	*slot = (struct trace_slot){ .seq = 2, .host_pid = 4711, .pid = 7, .uid = 1000, .exe_len = 8 };
+	slot->key.version = ADDR_V4;
+	slot->key.protocol = IPPROTO_TCP;
+	slot->key.sport = htons(t.src.port);
+	slot->key.dport = htons(t.dst.port);
+	memcpy(slot->key.src, t.src.addr.b, 4);
+	memcpy(slot->key.dst, t.dst.addr.b, 4);
+	memcpy(slot->exe, "cat\0bin", 8);
+	slot->args_len = (unsigned short)args_len;
+	memcpy(slot->args, args, args_len);
+}
+
 /* The log is exactly these lines, without the members that all have. */
 static void logged(const char *expected)
 {
@@ -143,6 +180,72 @@ static void ask_and_answer(void **state)
 	answer(a.tag, FINDER_FOUND);
 	answer(a.tag, FINDER_FOUND); /* nobody asked that */
 	logged("\"conn\":2," SRC ",\"unknown\":\"gone\"\n\"conn\":1," SRC "," CAT "\n");
+}
+
+static void noted(void **state)
+{
+	struct trace_ring *ring = give_ring();
+
+	(void)state;
+	note(ring, "cat\0x", 6);
+	attribution_tcp(t.a, 5, &t.src, &t.dst);
+	logged("");
+	turn();
+	no_question();
+	logged("\"conn\":5,\"src\":\"10.200.0.2:1000\",\"pid\":7,\"host_pid\":4711,\"uid\":1000,"
+	       "\"exe\":\"/bin/cat\",\"cmdline\":[\"cat\",\"x\"]\n");
+	munmap(ring, sizeof(*ring));
+}
+
+/* What is not noted, or not whole, is the finder's to say, as if there were no ring. */
+static void noted_in_part(void **state)
+{
+	struct trace_ring *ring = give_ring();
+	char args[TRACE_ARGS];
+
+	(void)state;
+	attribution_tcp(t.a, 5, &t.src, &t.dst);
+	turn();
+	answer(question().tag, FINDER_GONE);
+	memset(args, 'x', sizeof(args));
+	note(ring, args, sizeof(args));
+	attribution_tcp(t.a, 6, &t.src, &t.dst);
+	turn();
+	answer(question().tag, FINDER_FOUND);
+	logged("\"conn\":5,\"src\":\"10.200.0.2:1000\",\"unknown\":\"gone\"\n"
+	       "\"conn\":6,\"src\":\"10.200.0.2:1000\",\"pid\":7,\"host_pid\":4711,\"uid\":1000,"
+	       "\"exe\":\"/bin/cat\",\"cmdline\":[\"cat\",\"x\"]\n");
+	munmap(ring, sizeof(*ring));
+}
+
+/* The sandbox is gone before the turn is over. */
+static void noted_at_the_end(void **state)
+{
+	struct trace_ring *ring = give_ring();
+
+	(void)state;
+	note(ring, "cat\0x", 6);
+	attribution_tcp(t.a, 5, &t.src, &t.dst);
+	t.src.port++;
+	attribution_tcp(t.a, 6, &t.src, &t.dst);
+	attribution_finish(t.a);
+	logged("\"conn\":5,\"src\":\"10.200.0.2:1000\",\"pid\":7,\"host_pid\":4711,\"uid\":1000,"
+	       "\"exe\":\"/bin/cat\",\"cmdline\":[\"cat\",\"x\"]\n"
+	       "\"conn\":6,\"src\":\"10.200.0.2:1001\",\"unknown\":\"gone\"\n");
+	munmap(ring, sizeof(*ring));
+}
+
+static void second_ring(void **state)
+{
+	struct trace_ring *ring = give_ring();
+
+	(void)state;
+	munmap(give_ring(), sizeof(*ring));
+	attribution_tcp(t.a, 5, &t.src, &t.dst);
+	turn();
+	attribution_finish(t.a);
+	logged("\"unknown\":\"unavailable\",\"count\":1\n");
+	munmap(ring, sizeof(*ring));
 }
 
 static void late_answer(void **state)
@@ -356,11 +459,20 @@ static void hostile_texts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(ask_and_answer),	 TEST(late_answer),
-		TEST(datagrams),	 TEST(held),
-		TEST(held_too_long),	 TEST(too_many),
-		TEST(finder_gone),	 TEST(end_of_job),
-		TEST(malformed_answers), TEST(requests_are_checked),
+		TEST(ask_and_answer),
+		TEST(late_answer),
+		TEST(noted),
+		TEST(noted_in_part),
+		TEST(noted_at_the_end),
+		TEST(second_ring),
+		TEST(datagrams),
+		TEST(held),
+		TEST(held_too_long),
+		TEST(too_many),
+		TEST(finder_gone),
+		TEST(end_of_job),
+		TEST(malformed_answers),
+		TEST(requests_are_checked),
 		TEST(hostile_texts),
 	};
 

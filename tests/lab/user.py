@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """An ordinary user, made for a run of the lab and removed after it; leftovers of a killed run go with the next one."""
 
+import itertools
 import os
 import pwd
 import subprocess
 
 PREFIX = "ngl"
+_numbers = itertools.count(1)  # of this process's users
 
 
 def _remove(name):
@@ -14,7 +16,7 @@ def _remove(name):
 
 def _sweep():
     for entry in pwd.getpwall():
-        owner = entry.pw_name[len(PREFIX):]
+        owner = entry.pw_name[len(PREFIX):].partition("-")[0]
         if entry.pw_name.startswith(PREFIX) and owner.isdigit() and not os.path.exists(f"/proc/{owner}"):
             _remove(entry.pw_name)
 
@@ -24,7 +26,7 @@ class User:
 
     def __init__(self):
         _sweep()
-        self.name = f"{PREFIX}{os.getpid()}"
+        self.name = f"{PREFIX}{os.getpid()}-{next(_numbers)}"
         subprocess.run(["useradd", "--create-home", "--user-group", "--shell", "/bin/sh", "--password", "*", self.name],
                        check=True, capture_output=True, timeout=60)
         entry = pwd.getpwnam(self.name)

@@ -106,7 +106,7 @@ def test_nothing_stays_behind_when_the_lab_is_killed(signal):
         assert os.path.isdir(folder)
         child.send_signal(signal)
     wait_for(lambda: not os.path.exists(f"/proc/{node}"), "the end of the lab's HTTP/2 server")
-    name = f"ngl{child.pid}"
+    name = f"ngl{child.pid}-1"
     subprocess.run([sys.executable, "-c", "from lab import Lab; Lab().close()"], check=True,
                    env=os.environ | {"PYTHONPATH": os.path.dirname(os.path.dirname(__file__))})
     assert not os.path.exists(folder)

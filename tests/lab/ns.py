@@ -8,6 +8,8 @@ inside a namespace by going there, making it, and coming back; it stays there.
 import contextlib
 import ctypes
 import os
+import select
+import socket
 import subprocess
 import threading
 
@@ -69,6 +71,16 @@ class NetNS:
         finally:
             setns(home, CLONE_NEWNET)
             os.close(home)
+
+    @contextlib.contextmanager
+    def listening(self, port):
+        """Who listens on every address in here, for TCP and UDP; yields what says whether anybody has come."""
+        with contextlib.ExitStack() as stack:
+            with self.inside():
+                listeners = [stack.enter_context(socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True)),
+                             stack.enter_context(socket.socket(socket.AF_INET6, socket.SOCK_DGRAM))]
+            listeners[1].bind(("::", port))
+            yield lambda: bool(select.select(listeners, [], [], 0)[0])
 
     def command(self, *argv):
         return ["nsenter", f"--net={self.path}", *argv]

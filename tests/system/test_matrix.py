@@ -1,25 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every way to start a sandbox, and what must hold for each: one list of kinds, one of cells, and a table of both at the end of the run.
 
-Two sandboxes of each kind are started. The first tries everything and is killed then; of the second, netgate is.
+Two sandboxes of each kind are started, one after the other. The first tries everything, for a while beside a neighbour, and is killed then; of the second,
+netgate is.
 """
 
 import contextlib
 import functools
 import glob
-import json
 import os
+import re
+import socket
 import subprocess
 
 import pytest
 
 from lab import METADATA, UDP_ECHO, read_log, v4, v6, wait_for
 from lab.machine import Console, Machine
-from lab.runtimes import CA, GATED, KINDS as RUNTIMES, Policies
+from lab.runtimes import CA, GATED, KINDS as RUNTIMES, Policies, networks
 
 POLICY = "version: 1\nallow: [ok.test]\n"
 SYN = 2
 HELLO = "hello from ok.test\n"
+PORT = 8000
+# Who listens as NetNS.listening() does, but inside: a sandbox may have a network stack of its own.
+LISTENER = ("import select, socket as s; tcp = s.create_server((str(), {port}), family=s.AF_INET6, dualstack_ipv6=True); "
+            "udp = s.socket(s.AF_INET6, s.SOCK_DGRAM); udp.bind((str(), {port})); print(1, flush=True); "
+            "print(len(select.select([tcp, udp], [], [])[0]), flush=True)").format(port=PORT)
 LOOP = 'echo GUEST-READY; while read -r line; do eval "$line" 2>&1; echo "GUEST-DONE $?"; done'
 
 
@@ -123,14 +130,11 @@ class Networked:
 def podman_cni(lab, images):
     with RUNTIMES["podman"](lab, images) as podman:
         network = Networked(lab, podman)
-        os.symlink(os.path.join(lab.programs(), "sandbox-net"), os.path.join(podman.plugins, "netgate"))
-        with open(os.path.join(podman.networks, "gated.conflist"), "w") as out:
-            json.dump({"cniVersion": "0.4.0", "name": "gated", "plugins": [{"type": "netgate", "allow": ["ok.test"],
-                                                                           "options": [f"--log={network.logs}/log.jsonl"]}]}, out)
+        networks.podman_cni(lab, podman, f"{network.logs}/log.jsonl")
 
         @contextlib.contextmanager
         def start():
-            with podman.start(["sleep", "1000"], images.debian(), "gated", ["--dns=10.200.0.1", f"--volume={lab.ca_file}:{CA}:ro"]) as box:
+            with podman.start(["sleep", "1000"], images.debian(), networks.NAME, ["--dns=10.200.0.1", f"--volume={lab.ca_file}:{CA}:ro"]) as box:
                 yield in_box(network, box)
         yield start
 
@@ -139,21 +143,13 @@ def podman_cni(lab, images):
 def docker_network(lab, images):
     with RUNTIMES["docker"](lab, images) as docker:
         network = Networked(lab, docker)
-        driver = docker.site.start([os.path.join(lab.programs(), "sandbox-net"), "docker-driver", "--state", os.path.join(docker.folder, "state")])
-        socket = "/run/docker/plugins/netgate.sock"
-        wait_for(lambda: driver.poll() is not None or docker.site.run(["test", "-S", socket]).returncode == 0, "the driver's socket")
-        docker.client("network", "create", "--driver=netgate", "--subnet=172.30.5.0/24", "--ipv6", "--subnet=fd30:5::/64", "--opt=allow=ok.test",
-                      f"--opt=log={network.logs}", "--opt=name=gated", "gated", check=True)
 
         @contextlib.contextmanager
         def start():
-            with docker.start(["sleep", "1000"], images.debian(), "gated", [f"--volume={lab.ca_file}:{CA}:ro"]) as box:
+            with docker.start(["sleep", "1000"], images.debian(), networks.NAME, [f"--volume={lab.ca_file}:{CA}:ro"]) as box:
                 yield in_box(network, box)
-        try:
+        with networks.docker_network(lab, docker, network.logs):
             yield start
-        finally:
-            driver.terminate()
-            driver.wait(timeout=60)
 
 
 @contextlib.contextmanager
@@ -237,6 +233,52 @@ def metadata(lab, subject):
     return recorded(subject, "decision", dst=f"{METADATA}:80", verdict="deny")["reason"]
 
 
+def addresses(shown):
+    """Those in the output of ip(8), as they are in a URL."""
+    return [f"[{address}]" if ":" in address else address for address in re.findall(r"inet6? ([0-9a-f.:]+)/", shown) if address[:4] != "fe80"]
+
+
+@contextlib.contextmanager
+def listening(subject):
+    """Who listens in a sandbox as NetNS.listening() does on a host."""
+    status, heard = subject.sh("mktemp")
+    assert status == 0, heard
+    heard = heard.strip()
+
+    def lines():
+        return subject.sh(f"cat {heard}")[1].split()
+    subject.sh(f"python3 -c '{LISTENER}' >{heard} 2>&1 </dev/null &")
+    wait_for(lambda: lines() == ["1"], "a listener in the sandbox")
+    yield lambda: len(lines()) > 1
+    subject.sh(f"rm {heard}")
+
+
+def host_and_neighbour(subject, start):
+    """As root: nothing gets to an address of the host's, or of another sandbox's, which `start` starts on the same host."""
+    show = "ip addr show dev eth0"
+    own = addresses(subject.sh(show)[1])
+    with subject.host.net.listening(PORT) as came, start() as neighbour, listening(neighbour) as came_there:
+        hosts, neighbours = addresses(subject.host.net.run(*show.split())), addresses(neighbour.sh(show)[1])
+        assert len(own) == len(hosts) == len(neighbours) == 2, (own, hosts, neighbours)
+        # Gates give the same two addresses to all their sandboxes, but for docker's networks: there is no other way to name a neighbour.
+        others = [address for address in hosts + neighbours if address not in own]
+        for address in hosts + neighbours:
+            out = subject.sh(f"curl -s -m 100 -o /dev/null -w '%{{http_code}}' http://{address}:{PORT}/")[1]
+            assert out in ("000", "403"), out
+        status, out = subject.sh("curl -s -Z -m 1 " + " ".join(f"tftp://{address}:{PORT}/x" for address in hosts + neighbours))
+        assert status != 0, out
+        for address in others:
+            recorded(subject, "decision", dst=f"{address}:{PORT}", verdict="deny")
+            recorded(subject, "drop", proto="udp", dst=address.strip("[]"), port=PORT)
+        assert not came() and not came_there()
+        # They would have heard.
+        with subject.host.net.inside():
+            socket.create_connection((hosts[0], PORT)).close()
+        neighbour.sh(f"curl -sS -m 100 http://{neighbours[0]}:{PORT}/")
+        wait_for(lambda: came() and came_there(), "one who came")
+    return "denied"
+
+
 def what_left(lab, capture):
     """Everything that came from the host was for ok.test, or asked the name server for it."""
     own_packets = {("tcp", v4("web"), 443), ("tcp", v6("web"), 443), ("udp", v4("dns"), 53), ("udp", v6("dns"), 53)}
@@ -277,7 +319,7 @@ def killed_netgate(lab, subject):
 
 TRIED = {"allowed https": allowed_https, "denied https": denied_https, "denied DNS": denied_dns, "UDP": udp, "ICMP": icmp, "metadata": metadata,
          "IPv6": ipv6}
-CELLS = [*TRIED, "what left", "killed sandbox", "killed netgate"]
+CELLS = [*TRIED, "host, neighbour", "what left", "killed sandbox", "killed netgate"]
 
 
 class Cells(dict):
@@ -298,6 +340,9 @@ def measure(lab, images, kind):
             with start() as subject, lab.capture(subject.host) as capture:
                 for name, function in TRIED.items():
                     cells.fill(name, function, lab, subject)
+                # A second virtual machine would take longer than all else, and be no other neighbour.
+                neighbour = start if kind != "QEMU" else functools.partial(bare, lab, images)
+                cells.fill("host, neighbour", host_and_neighbour, subject, neighbour)
                 capture.stop()
                 cells.fill("what left", what_left, lab, capture)
                 cells.fill("killed sandbox", killed_sandbox, subject)

@@ -247,8 +247,8 @@ def test_options_that_are_refused(driver, option, says):
 ], ids=str)
 def test_container_that_is_refused(driver, network, options, says):
     """It does not start, and the reason is there."""
-    made(driver.network("job42", *network))
-    done = driver.run(["echo", "it runs"], "job42", options)
+    made(driver.network("job42", "allow=ok.test"))
+    done = driver.run(["echo", "it runs"], network, options)
     assert done.returncode != 0 and says in done.stderr and "it runs" not in done.stdout, done
     assert driver.attached() == [] and driver.links() == []
 

@@ -179,6 +179,18 @@ def test_containers_are_isolated(driver):
     assert {f"{address}:8000", f"{SUBNET}.200:8000"} <= denied, denied
 
 
+def test_compose(driver):
+    """The example of docs/docker.md."""
+    config = compose.example("docker.md")
+    config["networks"]["gated"]["driver_opts"]["log"] = driver.logs
+    names = "api.example.com pypi.org x.pythonhosted.org example.com"
+    done = compose.run(driver.docker, config, "job", f"for name in {names}; do nslookup $name; done; ip -o link show eth0")
+    assert done.returncode == 0 and "02:00:00:00:00:02" in done.stdout, done
+    wait_for(lambda: driver.records("job", "end"), "the end record")
+    verdicts = {record["host"]: record["verdict"] for record in driver.records("job", "decision")}
+    assert verdicts == dict.fromkeys(names.split()[:3], "allow") | {"example.com": "deny"}
+
+
 def test_options_of_one_container(driver):
     """They take the place of the network's."""
     made(driver.network("job42", "allow=ok.test"))

@@ -4,9 +4,11 @@
 import contextlib
 import json
 import os
+import re
 import socket
 import struct
 import subprocess
+import textwrap
 
 import pytest
 
@@ -15,7 +17,8 @@ from lab.attached import Gate, vsock_works
 from lab.lab import TOP
 from lab.late import Late
 from lab.ns import NetNS
-from lab.runtimes import GATED, Policies
+from lab.runtimes import GATED, Policies, compose
+from lab.runtimes.gated import HOOKS
 from lab.runtimes.runtime import write
 from lab.user import User
 
@@ -389,7 +392,23 @@ def test_hook_that_fails(lab, gated):
     ([], "bridge", "eth0"),
 ])
 def test_docker_refuses(docker, options, network, says):
-    refused(docker, says, options=options, network=network)
+    done = refused(docker, says, options=options, network=network)
+    assert re.search(r"container [0-9a-f]{64}\b", done.stdout + done.stderr), "which one"
+
+
+def test_docker_compose(docker):
+    """The example of docs/containers.md, under the policy that stands there."""
+    with open(os.path.join(TOP, "docs/containers.md"), encoding="utf-8") as document:
+        (permit,) = re.findall(r"permit.yaml <<'END'\n(.*?)^    END$", document.read(), re.DOTALL | re.MULTILINE)
+    docker.policies.write("permit.yaml", textwrap.dedent(permit))
+    try:
+        names = "api.example.com pypi.org x.pythonhosted.org example.com"
+        done = compose.run(docker.runtime, compose.example("containers.md"), "job", f"for name in {names}; do nslookup $name; done; ip -o link show eth0")
+    finally:
+        docker.policies.write("permit.yaml", FILES["permit.yaml"])
+    assert done.returncode == 0 and "02:00:00:00:00:02" in done.stdout, done
+    verdicts = {record["host"]: record["verdict"] for record in docker.records(kind="decision") if record.get("host") in names.split()}
+    assert verdicts == dict.fromkeys(names.split()[:3], "allow") | {"example.com": "deny"}
 
 
 def test_docker_accepted_risk(lab, images):

@@ -6,7 +6,8 @@
         with docker.start(["sleep", "1000"]) as box:            # a Box
             print(box.pid, box.netns, box.exec(["id"]).stdout)
 
-A Pool starts the KINDS when they are first asked for. runtime.py has the interface that all of them share, site.py how each is kept apart and ended, images.py what runs in them.
+A Pool starts the KINDS when they are first asked for. runtime.py has the interface that all of them share, site.py how each is kept apart and ended, images.py what runs in them,
+compose.py the documentation's examples for docker-compose.
 Debian's versions of the programs are in .ci/deps/test.
 """
 

@@ -8,6 +8,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import time
 
 import pytest
@@ -634,6 +635,34 @@ def test_socket(lab, who):
         assert not [name for name in os.listdir(os.path.dirname(gate.path)) if name.startswith(gate.job)]
 
 
+ASK = """
+import socket, struct, sys
+with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as sock:
+    sock.connect(sys.argv[1])
+    try:
+        sock.send(struct.pack("=2I1648x", 0x6e670101, 6))
+        answer = sock.recv(4096)
+    except (BrokenPipeError, ConnectionResetError):
+        answer = b""
+print(struct.unpack_from("=2I", answer)[1] if answer else "cut off")
+"""
+
+
+def test_socket_that_is_open_to_all(lab):
+    """Whoever gets at it must be its user or root: the modes of files are not what keeps others away."""
+    with Gate(lab, user=lab.user) as gate, contextlib.ExitStack() as stack:
+        path = gate.path
+        while path != lab.folder:
+            mode = os.stat(path).st_mode
+            stack.callback(os.chmod, path, mode)
+            os.chmod(path, mode | 0o777)
+            path = os.path.dirname(path)
+        own = os.stat(gate.path).st_uid
+        says = lambda uid: subprocess.run([sys.executable, "-c", ASK, gate.path], user=uid, group=uid, extra_groups=[], check=True,
+                                          capture_output=True, text=True).stdout.strip()
+        assert own not in (0, 65534) and [says(own), says(0), says(65534)] == ["4", "4", "cut off"]
+
+
 def test_one_netgate_a_job(lab, who):
     """A second one is told so; what a killed one left behind is in nobody's way."""
     with Gate(lab, user=who) as gate:
@@ -882,6 +911,47 @@ def test_process_that_ends_meanwhile(lab, who):
         assert [r["type"] for r in gate.records()] == ["start", "end"] and gate.records()[1]["ended"] in ("attach_failed", "sandbox_gone")
         with Sandbox(lab, who) as second:
             assert gate.attach(second, *RISK).returncode == 0
+
+
+# Runs in a pid namespace of its own, where the next number can be chosen.
+SWAP = """
+import json, subprocess, sys
+
+def start():
+    process = subprocess.Popen(["unshare", "--net", "sh", "-c", "echo ready; exec sleep infinity"], stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b"ready\\n"
+    return process
+
+one = start()
+attach = subprocess.Popen([*sys.argv[1:], "--pid", str(one.pid)], stderr=subprocess.PIPE, text=True)
+while attach.poll() is None and "poll" not in open(f"/proc/{attach.pid}/wchan").read():
+    pass
+one.kill()
+one.wait()
+with open("/proc/sys/kernel/ns_last_pid", "w") as last:
+    last.write(str(one.pid - 1))
+two = start()
+print(json.dumps([one.pid, two.pid]), flush=True)
+err = attach.communicate()[1]
+links = subprocess.run(["nsenter", f"--target={two.pid}", "--net", "ip", "-o", "link"], capture_output=True, text=True).stdout
+print(json.dumps([attach.returncode, err, two.poll(), len(links.splitlines())]))
+two.kill()
+"""
+
+
+def test_number_that_another_process_has_meanwhile(lab):
+    """A process with the number of the one that was meant is left alone."""
+    with Gate(lab, ["--allow", "ok.test"]) as gate:
+        keeper = gate.running.process.pid
+        os.kill(keeper, signal.SIGSTOP)
+        command = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "python3", "-c", SWAP,
+                   lab.programs() + "/sandbox-net", "attach", "--job", gate.job, *RISK]
+        with subprocess.Popen(lab.host.command(command), stdout=subprocess.PIPE, text=True, env=lab.environment()) as swap:
+            one, two = json.loads(swap.stdout.readline())
+            os.kill(keeper, signal.SIGCONT)
+            rc, err, status, links = json.loads(swap.stdout.readline())
+        assert one == two and (rc, status, links) == (FAILED, None, 1), (one, two, rc, err, status, links)
+        assert f"process {one} has ended meanwhile" in err
 
 
 def wchan(pid):

@@ -46,7 +46,8 @@ def kill_at(whole_lab):
 
 
 def only_allowed(capture):
-    allowed = {("tcp", v4("web"), 80), ("tcp", v6("web"), 80), ("udp", v4("dns"), 53)}
+    # The host's kernel answers a name server whose answer finds the proxy dead with an ICMP error.
+    allowed = {("tcp", v4("web"), 80), ("tcp", v6("web"), 80), ("udp", v4("dns"), 53), ("icmp", v4("dns"), 0)}
     assert capture.destinations() <= allowed and not capture.contains(b"secret"), capture.destinations()
 
 
@@ -76,7 +77,7 @@ def check_status(name, result, note):
 
 def test_each_step_of_a_job(lab, who, kill_at):
     """No way out while anything is dead, nothing stays behind, the exit status says so and the log is whole as far as it goes."""
-    before, spaces, seen = leftovers(lab), namespaces(), set()
+    before, spaces, seen = leftovers(lab), namespaces(), []
     for n in range(1, 5000, EVERY["user" if who else "root"]):
         lab.reset()
         words, killed = kill_at(n, who)
@@ -92,7 +93,7 @@ def test_each_step_of_a_job(lab, who, kill_at):
             assert result.rc == 0 and "hello from ok.test" in result.out, note
             break
         check_status(killed().split()[0], result, note)
-        seen.add(killed())
+        seen.append(killed())
     assert len(seen) > 15 and {"first", "netgate", "sandbox-net"} <= {step.split()[0] for step in seen}, seen
     wait_for(lambda: namespaces() <= spaces + 3, f"the end of {namespaces() - spaces} namespaces")
 
@@ -113,8 +114,10 @@ def attach_and_end(gate, sandbox, killed):
     attach = gate.attach(sandbox)
     assert attach.returncode == 0 or (attach.returncode == 125 and "sandbox-net: " in attach.stderr), attach
     out = sandbox.run([*HELLO, "--max-time", "10"]).stdout
+    found = attach.returncode, out, sandbox.links()
+    # Asked afterwards: a record that is late may be what it dies at.
     if not killed() or killed().startswith(("none", "netgate-finder")):
-        assert (attach.returncode, out, sandbox.links()) == (0, "hello from ok.test\n", ["lo", "eth0"]), (attach, killed())
+        assert found == (0, "hello from ok.test\n", ["lo", "eth0"]), (attach, killed())
     else:
         wait_for(lambda: sandbox.links() == ["lo"], f"a sandbox with lo only: {killed()}")
     end_keeper(gate.running)
@@ -126,7 +129,7 @@ def attach_and_end(gate, sandbox, killed):
 
 def test_each_step_of_a_gate_for_a_sandbox_that_exists(lab, kill_at):
     """Keeper, session and proxy: the sandbox goes on with lo only, and of netgate nothing stays."""
-    before, seen = leftovers(lab), set()
+    before, seen = leftovers(lab), []
     for n in range(1, 2000, EVERY["attached"]):
         lab.reset()
         words, killed = kill_at(n, None)
@@ -134,7 +137,7 @@ def test_each_step_of_a_gate_for_a_sandbox_that_exists(lab, kill_at):
             gate = Gate(lab, ["--allow", "ok.test"], wrap=words)
         except RuntimeError:
             assert killed().startswith("first"), killed()
-            seen.add(killed())
+            seen.append(killed())
             continue
         with lab.capture() as capture, gate, Sandbox(lab) as sandbox:
             result = attach_and_end(gate, sandbox, killed)
@@ -146,6 +149,6 @@ def test_each_step_of_a_gate_for_a_sandbox_that_exists(lab, kill_at):
             break
         check = result.rc == KILLED if killed().startswith("first") else result.rc in (0, 125, 143)
         assert check, note
-        seen.add(killed())
+        seen.append(killed())
     assert len(seen) > 8 and {"first", "netgate"} <= {step.split()[0] for step in seen}, seen
     assert leftovers(lab) == before

@@ -329,6 +329,9 @@ def leftovers(lab):
 
 def namespaces():
     """Network namespaces that the kernel holds, those without a process included."""
+    # What a processor keeps at hand counts as used until the cache is told to give it back.
+    with open("/sys/kernel/slab/net_namespace/shrink", "w") as shrink:
+        shrink.write("1")
     with open("/proc/slabinfo") as slabs:
         return [int(line.split()[1]) for line in slabs if line.startswith("net_namespace ")][0]
 

@@ -391,6 +391,23 @@ def summed(records):
     return sum(record.get("count", 1) for record in records)
 
 
+def test_sums_while_it_runs(lab, tmp_path):
+    """Whoever reads the log of a job that still runs sees its floods, too."""
+    log = str(tmp_path / "log")
+    script = """
+        for _ in range(1500):
+            dns_udp(dns_query("flood.test"))
+        show(asked=1500)
+        sys.stdin.readline()
+    """
+    with lab.start([], lab.script(script), log=log, stdin=subprocess.PIPE) as running:
+        assert running.next() == {"asked": 1500}
+        wait_for(lambda: sum(record.get("count", 1) for record in read_log(log) if record["type"] == "decision") == 1500, "all of them")
+        assert "end" not in {record["type"] for record in read_log(log)}
+        result = running.finish(b"\n")
+    assert result.rc == 0 and any("count" in record for record in result.of("decision")), result
+
+
 def test_flood_of_denied_connections(lab):
     """Thousands of refusals: each name is on record, the counts are exact, and the log stays small. What is allowed is there whole."""
     result = lab.python(["--allow", "ok.test"], """

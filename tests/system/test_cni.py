@@ -494,8 +494,11 @@ def test_ctr(lab, runtimes, plugins, images):
     ctr = ["ctr", f"--address={docker.containerd}", "run", "--rm", "--cni", "--rootfs", "--env=PATH=/usr/bin:/bin",
            f"--cgroup={docker.site.cgroup.boxes}/ctr-cni", images.busybox().rootfs, "ctr-cni"]
     enter = ["unshare", "--mount", "sh", "-c", CTR, "sh", os.path.join(lab.programs(), "sandbox-net"), conflist]
-    script = f"ip -o link; wget -q -O - http://{GATE}:3128/ ; wget -q -O - --header 'Host: ok.test' http://{v4('web')}/hello"
-    done = docker.site.run([*enter, *ctr, "sh", "-c", script])
+    asking = lambda name: f"wget -q -O - --header 'Host: {name}' http://{v4('web')}/hello"
+    done = docker.site.run([*enter, *ctr, "sh", "-c", f"ip -o link; {asking('bad.test')} || {asking('ok.test')}"])
     assert "eth0" in done.stdout and done.stdout.endswith("hello from ok.test\n"), done
     wait_for(lambda: [record for record in read_log(log) if record["type"] == "end"], "the end record")
+    decided = {record["host"]: (record["verdict"], record.get("reason")) for record in read_log(log) if record["type"] == "decision"}
+    assert (decided["ok.test"][0], decided["bad.test"]) == ("allow", ("deny", "not_allowed"))
+    assert {request.headers["host"] for request in lab.web.requests} == {"ok.test"}
     assert attached(lab, docker.site) == []

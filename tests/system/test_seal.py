@@ -659,19 +659,26 @@ def test_refused_calls(world, caller):
         ["EAFNOSUPPORT", "EPERM", "EPERM", "ENOSYS"], ["ok"] * 2, [1, 1]], result
 
 
+I386_CALLS = """
+    import ctypes, errno, json, mmap
+    code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    # push rbx; mov eax, edi; mov ebx, esi; mov ecx, edx; mov edx, ecx(saved in r8d by the ABI: 4th is rcx); int 0x80; pop rbx; ret
+    code.write(bytes.fromhex("53" "4189c8" "89f8" "89f3" "89d1" "4489c2" "cd80" "5b" "c3"))
+    f = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint, ctypes.c_uint, ctypes.c_uint, ctypes.c_uint)(ctypes.addressof(ctypes.c_char.from_buffer(code)))
+    def call(nr, *args):
+        r = f(nr, *(list(args) + [0, 0, 0])[:3])
+        return errno.errorcode[-r] if r < 0 else "ok"
+"""
+
+
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="int 0x80 is x86")
 def test_calls_of_the_32_bit_kind(world, caller):
     """The same filter holds for i386 calls made from a 64-bit process."""
-    result = world.python(caller, """
-        import mmap
-        code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
-        # push rbx; mov eax, edi; mov ebx, esi; mov ecx, edx; mov edx, ecx(saved in r8d by the ABI: 4th is rcx); int 0x80; pop rbx; ret
-        code.write(bytes.fromhex("53" "4189c8" "89f8" "89f3" "89d1" "4489c2" "cd80" "5b" "c3"))
-        f = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint, ctypes.c_uint, ctypes.c_uint, ctypes.c_uint)(ctypes.addressof(ctypes.c_char.from_buffer(code)))
-        def call(nr, *args):
-            r = f(nr, *(list(args) + [0, 0, 0])[:3])
-            return errno.errorcode[-r] if r < 0 else "ok"
-        show([call(20), call(359, 2, 1, 0), call(359, 40, 1, 0), call(359, 17, 3, 0), call(102, 1, 0), call(425, 8, 0), call(288, 0), call(287, 0), call(54, 0, 0x5412, 0)])
+    here = subprocess.run([PYTHON, "-c", textwrap.dedent(I386_CALLS) + "call(20)"], timeout=60, check=False)
+    if here.returncode == -signal.SIGSEGV:
+        pytest.skip("this kernel has no gate for i386 calls at all")
+    result = world.python(caller, I386_CALLS + """
+    show([call(20), call(359, 2, 1, 0), call(359, 40, 1, 0), call(359, 17, 3, 0), call(102, 1, 0), call(425, 8, 0), call(288, 0), call(287, 0), call(54, 0, 0x5412, 0)])
     """)
     assert result.shown[0] in (["ok", "ok", "EAFNOSUPPORT", "EAFNOSUPPORT", "ENOSYS", "ENOSYS", "ENOSYS", "ENOSYS", "EPERM"], ["ENOSYS"] * 9), result
 

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a gate adds to the start of a container: `true` in each runtime with and without one, in turns.
 
-    sudo /usr/bin/python3 bench/runtimes.py [ROUNDS]
+    sudo /usr/bin/python3 bench/runtimes.py [ROUNDS [ROW…]]
 """
 
 import os
 import statistics
+import subprocess
 import sys
 import time
 
 from common import figure, table
 from lab import Lab
-from lab.runtimes import GATED, Images, Policies
-
-ALONE = {"docker", "podman", "rootless", "runc", "crun", "gvisor"}  # those that also run containers without a gate
+from lab.machine import Console, Machine
+from lab.runtimes import GATED, Docker, Images, Podman, Policies, networks
 
 
 def timed(run):
@@ -24,27 +24,60 @@ def timed(run):
     return (time.monotonic() - begun) * 1000
 
 
-def measure(lab, images, kind, rounds):
-    """A row: ms without and with a gate, and the ratio of the medians."""
-    name = f"{lab.user.name}/permit.yaml" if kind == "rootless" else "permit.yaml"
-    with GATED[kind](lab, images, Policies(lab, {name: "version: 1\nallow: [ok.test]\n"})) as gated:
-        def without():
-            return gated.runtime.run(["true"])
-
-        def with_gate():
-            return gated.run(["true"], ask={"allow": "ok.test"})
-        without(), with_gate()
-        pairs = [(timed(without), timed(with_gate)) for _ in range(rounds)]
+def row(kind, without, with_gate, rounds):
+    """ms without and with a gate, and the ratio of the medians."""
+    without(), with_gate()
+    pairs = [(without(), with_gate()) for _ in range(rounds)]
     alone, behind = zip(*pairs)
     return [kind, figure(alone, 0), figure(behind, 0), f"{statistics.median(behind) / statistics.median(alone):.2f}"]
+
+
+def hooked(lab, images, kind, rounds):
+    """A container that gets its gate while it is made."""
+    name = f"{lab.user.name}/permit.yaml" if kind == "rootless" else "permit.yaml"
+    with GATED[kind](lab, images, Policies(lab, {name: "version: 1\nallow: [ok.test]\n"})) as gated:
+        return row(kind, lambda: timed(lambda: gated.runtime.run(["true"])),
+                   lambda: timed(lambda: gated.run(["true"], ask={"allow": "ok.test"})), rounds)
+
+
+def docker_network(lab, images, kind, rounds):
+    with Docker(lab, images) as docker, networks.docker_network(lab, docker, lab.workspace()):
+        return row(kind, lambda: timed(lambda: docker.run(["true"])), lambda: timed(lambda: docker.run(["true"], network=networks.NAME)), rounds)
+
+
+def podman_cni(lab, images, kind, rounds):
+    with Podman(lab, images) as podman:
+        networks.podman_cni(lab, podman, f"{lab.workspace()}/log.jsonl")
+        return row(kind, lambda: timed(lambda: podman.run(["true"])),
+                   lambda: timed(lambda: podman.run(["true"], network=networks.NAME, options=["--dns=10.200.0.1"])), rounds)
+
+
+def qemu(lab, images, kind, rounds):
+    """Until the guest's shell is ready. The machine alone has no network card."""
+    machine = Machine(images)
+    initramfs = machine.initramfs(lab.workspace())
+    gate = [os.path.join(lab.programs(), "netgate"), "--tap", "tap0", "--read", machine.kernel, "--allow", "ok.test", "--"]
+
+    def boot(command):
+        begun = time.monotonic()
+        with subprocess.Popen(lab.host.command(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              env=lab.environment()) as process:
+            with Console(process.stdin, process.stdout):
+                return (time.monotonic() - begun) * 1000
+    return row(kind, lambda: boot(machine.command(initramfs, None)), lambda: boot([*gate, *machine.command(initramfs, "tap0")]), rounds)
+
+
+ROWS = {**dict.fromkeys(["docker", "podman", "rootless", "runc", "crun", "gvisor"], hooked),  # those that also run containers without a gate
+        "docker network": docker_network, "podman CNI": podman_cni, "QEMU": qemu}
 
 
 def main():
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 10
     with Lab() as lab:
         images = Images(os.path.join(lab.build, "images"))
-        rows = [measure(lab, images, kind, rounds) for kind in GATED if kind in ALONE]
-    table(f"Start and end of a container, median of {rounds}", ["runtime", "alone, ms", "with a gate, ms", "ratio"], rows)
+        rows = [ROWS[kind](lab, images, kind, rounds) for kind in sys.argv[2:] or ROWS]
+    table(f"Start and end of a container, or until a machine's shell is ready, median of {rounds}",
+          ["runtime", "alone, ms", "with a gate, ms", "ratio"], rows)
 
 
 if __name__ == "__main__":

@@ -44,10 +44,13 @@ instructions: $(BUILD)/bench/hot_paths ## instructions that a connection, a requ
 	$(Q)BUILD=$(BUILD) CC="$(CC)" CFLAGS="$(CFLAGS)" $(PYTHON) -B bench/instructions.py $(INSTRUCTIONS)
 
 BENCH_SECONDS ?= 720
+SRT := @anthropic-ai/sandbox-runtime@0.0.78
 BENCH ?=
 
 .PHONY: bench
 bench: ## netgate measured beside what people would pick instead, on this machine (root or sudo); BENCH_SECONDS=80 for a first impression
 	@.ci/install .ci/deps/build .ci/deps/demo .ci/deps/bench
 	@$(MAKE) --no-print-directory all $(BENCH_HELPERS)
+	@if command -v npm > /dev/null; then \
+		npm install --silent --no-audit --no-fund --prefix $(BUILD)/bench/npm $(SRT) || echo "bench: without $(SRT)"; fi
 	@$(SUDO) env BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) bench/run.py --seconds $(BENCH_SECONDS) $(BENCH)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long it takes until a command has run: netgate against other ways to start one, and where the time goes."""
 
+import contextlib
 import json
 import os
 import re
@@ -9,20 +10,22 @@ import statistics
 import subprocess
 
 from common import figure, table
-from lab import Lab
+from lab import Lab, v4
+from lab.ns import MountNS
 from lab.runtimes import Docker, Images
 from lab.runtimes.docker import CLIENT
 
 TRUE = "/usr/bin/true"
 PLAIN, NETNS, BWRAP, NETGATE, DOCKER = "fork and exec", "ip netns exec", "bwrap --unshare-all", "netgate", "docker run"
+SRT = "sandbox-runtime"
 DOCKERD = "/usr/sbin/dockerd"
-DOCKER_SHARE = 8  # of the rounds: it takes a while
+SLOW_SHARE = 8  # of the rounds: what takes a while
 TRACED = "execve,clone,clone3,fork,vfork,exit_group,setns,pivot_root,seccomp,sendmsg"
 
 
 def netgate(lab, user):
     log = os.path.join(lab.state(user), "start.jsonl")
-    return [os.path.join(lab.programs(), "netgate"), "-q", "--log", log, "--allow", "ok.test", "--", TRUE]
+    return [os.path.join(lab.programs(), "netgate"), "-q", "--log", log, "--resolver", v4("dns"), "--allow", "ok.test", "--", TRUE]
 
 
 def ways(lab, user):
@@ -50,6 +53,21 @@ def docker_ways(lab, docker):
     return {PLAIN: [TRUE], DOCKER: run, NETGATE: netgate(lab, None)}
 
 
+def srt_program(lab):
+    """What bench.mk has installed, or the machine's own; None: none."""
+    own = os.path.join(lab.build, "bench", "npm", "node_modules", ".bin", "srt")
+    return own if os.path.exists(own) else shutil.which("srt")
+
+
+def srt_ways(lab):
+    """Anthropic's sandbox-runtime, which lets one name through to programs that use its proxies: bubblewrap and a proxy in Node.js."""
+    settings = os.path.join(lab.folder, "srt.json")
+    with open(settings, "w") as out:
+        json.dump({"network": {"allowedDomains": ["ok.test"], "deniedDomains": []},
+                   "filesystem": {"denyRead": [], "allowWrite": [], "denyWrite": []}}, out)
+    return {PLAIN: [TRUE], SRT: [srt_program(lab), "--settings", settings, "--", TRUE], NETGATE: netgate(lab, None)}
+
+
 def compare(lab, user, mounts, rounds, commands=None):
     commands = commands or ways(lab, user)
     argv = [os.path.join(lab.programs(), "spawn"), str(rounds)]
@@ -65,7 +83,7 @@ def compare(lab, user, mounts, rounds, commands=None):
         over = [own - other for own, other in zip(wall, plain, strict=True)]
         rows.append([what, figure(wall, 2), figure(over, 2), f"{statistics.median(wall) / statistics.median(plain):.1f}",
                      f"{min(wall):.2f}", f"{min(wall) - min(plain):.2f}", figure(cpu, 2)])
-    beside = ", beside docker" if DOCKER in commands else ""
+    beside = "".join(f", beside {what}" for what in (DOCKER, SRT) if what in commands)
     table(f"Start, {'an ordinary user' if user else 'root'}{beside} ({rounds} rounds)",
           ["way to run `true`", "ms", "over fork and exec", "times fork and exec", "least ms", "over the least", "CPU ms"],
           rows)
@@ -163,10 +181,11 @@ def run(rounds, traces):
     made = not os.path.isdir("/run/netns")
     os.makedirs("/run/netns", exist_ok=True)
     try:
-        with Lab() as lab:
+        with Lab() as lab, contextlib.ExitStack() as stack:
             shutil.copy(os.path.join(lab.build, "bench", "spawn"), lab.programs())
-            # "ip netns" keeps its names here: on a tmpfs that nobody else sees.
-            mounts = lab.host.mounts(tmpfs={"/run/netns": "1m"})
+            # "ip netns" keeps its names on a tmpfs that nobody else sees. Without the lab's resolv.conf: on most hosts nothing is
+            # mounted in /etc, and what it costs an ordinary user when something is (see README.md) is not what is compared here.
+            mounts = stack.enter_context(contextlib.closing(MountNS(lab.devices, {"/run/netns": "1m"})))
             on_host(lab, ["ip", "netns", "add", "bench"], None, mounts)
             compare(lab, None, mounts, rounds)
             compare(lab, lab.user, mounts, rounds)
@@ -174,7 +193,9 @@ def run(rounds, traces):
                 phases(lab, mounts, traces)
             if os.path.exists(DOCKERD):
                 with Docker(lab, Images(lab.build)) as docker:
-                    compare(lab, None, mounts, max(3, rounds // DOCKER_SHARE), docker_ways(lab, docker))
+                    compare(lab, None, mounts, max(3, rounds // SLOW_SHARE), docker_ways(lab, docker))
+            if srt_program(lab):
+                compare(lab, None, mounts, max(3, rounds // SLOW_SHARE), srt_ways(lab))
     finally:
         if made:
             os.rmdir("/run/netns")

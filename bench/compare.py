@@ -7,11 +7,12 @@ import random
 import subprocess
 import time
 
-from common import HOST, SERVER, OrderFailed, memory_kernel_kb, queues_overflowed
+from common import HOST, SERVER, OrderFailed, memory_kernel_kb, queues_overflowed, tell_all
 from lab.run import read_log
 from peers import all_peers
 
 MANY = 32  # connections at once
+JOBS = 2  # side by side: as many as nginx has processes here
 REFUSED = "other.test"  # resolves as HOST does, and nobody allows it
 TUNNELS = 1000
 TUNNELS_MAX = 9000  # two descriptors each, of 20000
@@ -31,6 +32,7 @@ class Measure:
     cpu_unit: str
     start_bytes: int = 0  # of the first transfer; later ones take as long as the others' orders
     times: bool = False  # it says how long one took
+    jobs: int = 1  # each is a client, and all get the order at the same time
 
 
 MEASURES = [
@@ -38,8 +40,12 @@ MEASURES = [
             "µs each", times=True),
     Measure("connections", f"New TLS connections, {MANY} at once", "tls", f"hellos {{host}} {{ms}} {MANY}", "per s",
             "µs each", times=True),
+    Measure("connections_jobs", f"New TLS connections, {MANY} at once, by {JOBS} jobs", "tls",
+            f"hellos {{host}} {{ms}} {MANY // JOBS}", "per s", "µs each", times=True, jobs=JOBS),
     Measure("requests", f"HTTP requests on {MANY} connections that stay", "http", f"requests {{host}} {{ms}} {MANY}", "per s",
             "µs each", times=True),
+    Measure("requests_jobs", f"HTTP requests on {MANY} connections that stay, by {JOBS} jobs", "http",
+            f"requests {{host}} {{ms}} {MANY // JOBS}", "per s", "µs each", times=True, jobs=JOBS),
     Measure("download", "Download in a tunnel", "tls", "tls-get {host} {bytes}", "Gbit/s", "s per GB", 4_000_000),
     Measure("upload", "Upload in a tunnel", "tls", "tls-put {host} {bytes}", "Gbit/s", "s per GB", 4_000_000),
     Measure("http_download", "Download as the body of a response", "http", "http-get {host} {bytes}", "Gbit/s", "s per GB",
@@ -50,24 +56,35 @@ MEASURES = [
 
 
 class Contestant:
-    """A peer that runs, its client, and how much it moves in a second."""
+    """A peer that runs, or one for each job, the jobs' clients, and how much the first moves in a second."""
 
-    def __init__(self, bench, kind):
-        self.kind, self.title = kind, kind.title
-        self.peer = kind(bench.place(kind.title))
-        self.client = None
+    def __init__(self, bench, kind, jobs=1):
+        self.kind, self.title, self._jobs = kind, kind.title, jobs
+        self._place = bench.place(kind.title)
+        self.peers = [kind(self._place) for _ in range(jobs if kind.per_job else 1)]
+        self.clients = []
         self.speed = {}  # bytes a second, by measure
 
-    def start(self):
-        self.peer.start()
-        self.client = self.peer.client()
-        if self.kind.judges:
-            self._check_refusal()
+    @property
+    def peer(self):
+        return self.peers[0]
 
-    def _check_refusal(self):
+    @property
+    def client(self):
+        return self.clients[0]
+
+    def start(self):
+        for peer in self.peers:
+            peer.start()
+            for _ in range(self._jobs // len(self.peers)):
+                self.clients.append(peer.client())
+                if self.kind.judges:
+                    self._check_refusal(self.clients[-1])
+
+    def _check_refusal(self, client):
         """One whose configuration lets everything through would be no peer."""
         try:
-            self.client.tell(f"hellos {REFUSED} 20 1")
+            client.tell(f"hellos {REFUSED} 20 1")
         except OrderFailed as error:
             if error.answer:
                 return
@@ -75,31 +92,36 @@ class Contestant:
         raise RuntimeError(f"{self.title} lets through what it should refuse")
 
     def stop(self):
-        if self.client:
-            self.client.close()
-            self.client = None
-        self.peer.stop()
+        while self.clients:
+            self.clients.pop().close()
+        for peer in self.peers:
+            peer.stop()
 
     def close(self):
         """Its place is gone, too: there are not so many."""
         self.stop()
-        self.peer.place.close()
+        self._place.close()
+
+    def _cpu_ns(self):
+        return sum(peer.cpu_ns() for peer in self.peers)
 
     def run(self, measure, seconds):
         """One order. Returns {"value", "cpu", …}; value 0 when it failed."""
         amount = max(1_000_000, int(self.speed.get(measure.key, 0) * seconds)) if measure.key in self.speed else measure.start_bytes
         order = measure.order.format(host=HOST, ms=max(20, int(seconds * 1000)), bytes=amount,
                                      resolver=self.peer.resolver() if measure.kind == "dns" else "")
-        before = self.peer.cpu_ns()
+        before = self._cpu_ns()
         try:
-            answer = self.client.tell(order)
+            answer = tell_all(self.clients[:measure.jobs], order)
         except OrderFailed:
             return {"value": 0, "cpu": None, "failed": 1}
-        cpu = self.peer.cpu_ns() - before
+        cpu = self._cpu_ns() - before
+        done = amount / 1e9 if measure.start_bytes else answer["done"] / 1e6  # GB, or millions
+        found = {"cpu": cpu / 1e9 / done, "done": done}
         if measure.start_bytes:
             self.speed[measure.key] = amount * 1e9 / answer["ns"]
-            return {"value": amount * 8 / answer["ns"], "cpu": cpu / amount, "failed": 0}
-        found = {"value": answer["done"] * 1e9 / answer["ns"], "cpu": cpu / 1000 / answer["done"], "failed": answer["failed"]}
+            return found | {"value": amount * 8 / answer["ns"], "failed": 0}
+        found |= {"value": answer["done"] * 1e9 / answer["ns"], "failed": answer["failed"]}
         return found | ({"p50": answer["p50_us"], "p99": answer["p99_us"]} if measure.times else {})
 
 
@@ -129,7 +151,7 @@ def compare(bench, classes, seconds, rounds):
     found = {}
     with contextlib.ExitStack() as stack:
         def begin(kind):
-            one = Contestant(bench, kind)
+            one = Contestant(bench, kind, JOBS)
             stack.callback(one.close)
             one.start()
             return one

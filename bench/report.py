@@ -90,7 +90,8 @@ def drops_table(rounds):
 
 def summary_table(result):
     measures = result["measures"]
-    columns = [("connections", "connections", "ratio"), ("connections", "CPU µs each", "cpu"), ("requests", "requests", "ratio"),
+    columns = [("connections", "connections", "ratio"), ("connections_jobs", "connections by jobs side by side", "ratio"),
+               ("connections", "CPU µs each", "cpu"), ("requests", "requests", "ratio"), ("requests_jobs", "requests by jobs side by side", "ratio"),
                ("download", "download", "ratio"), ("upload", "upload", "ratio"), ("download", "CPU s per GB", "cpu_gb")]
     rows = []
     for title, note in result["peers"].items():

@@ -29,6 +29,7 @@ class Peer:
     proxy = False  # clients ask this port for a tunnel
     kinds = ("tls", "http")  # what clients may do: "http" only where each request is judged
     judges = True  # False: a network without an allowlist
+    per_job = False  # True: each job has one of its own
 
     def __init__(self, place):
         self.place = place

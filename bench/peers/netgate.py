@@ -16,6 +16,7 @@ class Netgate(Peer):
     title = "netgate"
     note = "names, each request, every record"
     kinds = ("tls", "http", "dns", "flood")
+    per_job = True
 
     def start(self):
         place = self.place

@@ -15,6 +15,7 @@ class Pasta(Peer):
     program = "pasta"
     kinds = ("tls", "http", "dns")
     judges = False
+    per_job = True
 
     def start(self):
         """As an ordinary user: as root it becomes nobody, who can't set up root's namespace."""

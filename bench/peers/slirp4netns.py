@@ -15,6 +15,7 @@ class Slirp4netns(Peer):
     program = "slirp4netns"
     kinds = ("tls", "http", "dns")
     judges = False
+    per_job = True
 
     def start(self):
         self.net = NetNS()

@@ -5,9 +5,17 @@ import glob
 import json
 import os
 import subprocess
+import sys
 import xml.etree.ElementTree
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.append(os.path.join(TOP, "bench"))
+
+import common  # noqa: E402
+import compare  # noqa: E402
+import pytest  # noqa: E402
+from lab.run import read_log  # noqa: E402
+from peers.netgate import Netgate  # noqa: E402
 
 
 def test_netgate_beside_the_direct_path(tmp_path):
@@ -31,3 +39,45 @@ def test_netgate_beside_the_direct_path(tmp_path):
         text = page.read()
     assert all(f"### {measure['title']}" in text for measure in result["measures"].values()), text
     assert xml.etree.ElementTree.parse(f"{base}.svg").getroot().tag.endswith("svg")
+
+
+def test_each_job_has_a_netgate_of_its_own():
+    measure = next(measure for measure in compare.MEASURES if measure.key == "connections_jobs")
+    with common.Bench() as bench:
+        jobs = compare.Contestant(bench, Netgate, measure.jobs)
+        try:
+            jobs.start()
+            pids = [pid for peer in jobs.peers for pid in peer.pids()]
+            found = jobs.run(measure, 0.1)
+        finally:
+            jobs.close()
+        granted = [sum(record["type"] == "decision" and record["verdict"] == "allow" for record in read_log(peer.running.log))
+                   for peer in jobs.peers]
+    assert len(jobs.peers) == measure.jobs and len(pids) == len(set(pids))
+    assert found["value"] > 0 and found["failed"] == 0
+    assert min(granted) > 0 and sum(granted) >= found["done"] * 1e6, (granted, found)
+
+
+class Answering:
+    """A client whose answers are known."""
+
+    def __init__(self, *answers):
+        self._answers = list(answers)
+
+    def begin(self, order):
+        pass
+
+    def end(self, order):
+        answer = self._answers.pop(0)
+        if not answer["ok"]:
+            raise common.OrderFailed(order, answer)
+        return answer
+
+
+def test_clients_together():
+    """Their counts are summed, their times those of the slowest; after a failure nobody's answer is left for the next order."""
+    good = [{"ok": True, "ns": ns, "done": ns, "failed": 1, "p50_us": ns} for ns in (3, 4)]
+    clients = [Answering({"ok": False}, good[0]), Answering(good[0], good[1])]
+    with pytest.raises(common.OrderFailed):
+        common.tell_all(clients, "x")
+    assert common.tell_all(clients, "x") == {"ok": True, "ns": 4, "done": 7, "failed": 2, "p50_us": 4}

@@ -86,6 +86,26 @@ def cpu_ns(pid):
     return 0
 
 
+def machine_cpu():
+    """{"all", "busy", "stolen"}: seconds of all CPUs so far, from no certain start. What the hypervisor has stolen is not busy.
+
+    Busy is what was not idle: ticks only sample what a CPU does, while the kernel times how long one is idle (unless it runs with nohz=off).
+    Interrupts on an idle CPU are in it, which no process has in its time.
+    """
+    with open("/proc/stat") as stat:
+        idle, iowait, _, _, stolen = (int(word) / os.sysconf("SC_CLK_TCK") for word in stat.readline().split()[4:9])
+    total = time.monotonic() * os.cpu_count()
+    return {"all": total, "busy": total - idle - iowait - stolen, "stolen": stolen}
+
+
+def ticks(pid):
+    """(in user space, in the kernel): ticks of a CPU that found it there. Few of them say nothing."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/stat") as stat:
+        words = stat.read().rpartition(")")[2].split()
+        return int(words[11]), int(words[12])
+    return 0, 0
+
+
 def memory_kb(pid):
     """{"Rss": KB, "Pss": KB, …} of smaps_rollup."""
     with open(f"/proc/{pid}/smaps_rollup") as lines:

@@ -7,7 +7,7 @@ import random
 import subprocess
 import time
 
-from common import HOST, SERVER, OrderFailed, memory_kernel_kb, queues_overflowed, tell_all
+from common import HOST, SERVER, OrderFailed, machine_cpu, memory_kernel_kb, queues_overflowed, tell_all
 from lab.run import read_log
 from peers import all_peers
 
@@ -102,22 +102,26 @@ class Contestant:
         self.stop()
         self._place.close()
 
-    def _cpu_ns(self):
-        return sum(peer.cpu_ns() for peer in self.peers)
+    def _spent(self):
+        """So far: (nanoseconds of its processes, [ticks in user space, in the kernel])."""
+        return (sum(peer.cpu_ns() for peer in self.peers),
+                [sum(each) for each in zip(*(peer.ticks() for peer in self.peers))])
 
     def run(self, measure, seconds):
         """One order. Returns {"value", "cpu", …}; value 0 when it failed."""
         amount = max(1_000_000, int(self.speed.get(measure.key, 0) * seconds)) if measure.key in self.speed else measure.start_bytes
         order = measure.order.format(host=HOST, ms=max(20, int(seconds * 1000)), bytes=amount,
                                      resolver=self.peer.resolver() if measure.kind == "dns" else "")
-        before = self._cpu_ns()
+        (cpu, ticks), machine = self._spent(), machine_cpu()
         try:
             answer = tell_all(self.clients[:measure.jobs], order)
         except OrderFailed:
             return {"value": 0, "cpu": None, "failed": 1}
-        cpu = self._cpu_ns() - before
+        machine = {key: now - machine[key] for key, now in machine_cpu().items()}
+        cpu_now, ticks_now = self._spent()
         done = amount / 1e9 if measure.start_bytes else answer["done"] / 1e6  # GB, or millions
-        found = {"cpu": cpu / 1e9 / done, "done": done}
+        found = {"cpu": (cpu_now - cpu) / 1e9 / done, "ticks": [now - then for now, then in zip(ticks_now, ticks)],
+                 "done": done, "machine": machine}
         if measure.start_bytes:
             self.speed[measure.key] = amount * 1e9 / answer["ns"]
             return found | {"value": amount * 8 / answer["ns"], "failed": 0}

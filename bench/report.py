@@ -43,26 +43,51 @@ def failures(pairs):
     return sum(own["failed"] for own, _ in pairs)
 
 
+def in_kernel(pairs):
+    """Which part of its CPU time a peer was in the kernel, over all rounds."""
+    found = [own["ticks"] for own, _ in pairs if own["value"] and own.get("ticks")]
+    total = sum(map(sum, found))
+    return f"{sum(kernel for _, kernel in found) / total:.0%}" if total else "–"
+
+
+def of_machine(runs, share, digits):
+    """[CPU of the whole machine for each, how busy its CPUs were, which share of direct they would be enough for], over all rounds."""
+    spent = {key: sum(one["machine"][key] for one in runs) for key in ("all", "busy", "stolen")}
+    if not spent["busy"] or not share:
+        return ["–"] * 3
+    busy = spent["busy"] / (spent["all"] - spent["stolen"])
+    return [f"{spent['busy'] / sum(one['done'] for one in runs):.{digits}f}", f"{busy:.0%}", f"{share / busy:.2f}"]
+
+
 def measure_table(measure):
     digits = 0 if measure["unit"] == "per s" else 2
     times = any("p50" in own for pairs in measure["peers"].values() for own, _ in pairs)
-    heads = ["", measure["unit"], "of direct [least–most]", f"CPU, {measure['cpu_unit']}"]
+    heads = ["", measure["unit"], "of direct [least–most]", f"CPU, {measure['cpu_unit']}", "of it in the kernel",
+             f"CPU of the whole machine, {measure['cpu_unit']}", "CPUs busy", "of direct at most"]
     heads += ["added ms, p50", "added ms, p99"] if times else []
     rows = []
     direct = [pair[1] for pairs in measure["peers"].values() for pair in pairs if pair[1]["value"]]
-    rows.append(["direct", figure([one["value"] for one in direct], digits), "1", "–",
+    rows.append(["direct", figure([one["value"] for one in direct], digits), "1", "–", "–", *of_machine(direct, 1, digits),
                  *([f"{statistics.median(one[key] for one in direct) / 1000:.2f} in all" for key in ("p50", "p99")]
                    if times else [])])
     for title, pairs in measure["peers"].items():
-        good = values(pairs)
-        row = [title, figure(good, digits) if good else "failed", spread(ratios(pairs)),
-               figure(values(pairs, "cpu"), 0 if digits == 0 else 2) if good else "–"]
+        good, shares = values(pairs), ratios(pairs)
+        row = [title, figure(good, digits) if good else "failed", spread(shares),
+               figure(values(pairs, "cpu"), digits) if good else "–", in_kernel(pairs),
+               *of_machine([own for own, _ in pairs if own["value"]], statistics.median(shares) if shares else 0, digits)]
         if times:
             row += [spread(added(pairs, key)) for key in ("p50", "p99")]
         if failures(pairs):
             row[1] += f", {failures(pairs)} failed"
         rows.append(row)
     return markdown(measure["title"], heads, rows)
+
+
+def stolen(measures):
+    """Which part of all CPUs' time the hypervisor took, while something was measured."""
+    spent = [one["machine"] for measure in measures.values() for pairs in measure["peers"].values() for pair in pairs for one in pair
+             if one["value"]]
+    return sum(one["stolen"] for one in spent) / sum(one["all"] for one in spent) if spent else 0
 
 
 def memory_table(memory):
@@ -171,6 +196,7 @@ def markdown_of(result):
     if result["absent"]:
         parts.append(f"Not on this machine: {', '.join(result['absent'])}.\n")
     if result.get("measures"):
+        parts.append(f"While it was compared, the hypervisor had {stolen(result['measures']):.1%} of the CPUs' time for others.\n")
         parts += [summary_table(result), *[measure_table(one) for one in result["measures"].values()]]
     if result.get("memory"):
         parts.append(memory_table(result["memory"]))

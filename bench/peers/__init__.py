@@ -15,7 +15,7 @@ import socket
 import subprocess
 import time
 
-from common import HOST, SERVER, cpu_ns, family, memory_kb, name, tune
+from common import HOST, SERVER, cpu_ns, family, memory_kb, name, ticks, tune
 
 READY_SECONDS = 60
 
@@ -128,6 +128,10 @@ class Peer:
 
     def cpu_ns(self):
         return sum(cpu_ns(pid) for pid in self.pids())
+
+    def ticks(self):
+        """(in user space, in the kernel) of all its processes."""
+        return tuple(map(sum, zip(*(ticks(pid) for pid in self.pids()))))
 
     def pss_kb(self):
         """Of all its processes; what they share counts once."""

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 import xml.etree.ElementTree
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -14,6 +15,7 @@ sys.path.append(os.path.join(TOP, "bench"))
 import common  # noqa: E402
 import compare  # noqa: E402
 import pytest  # noqa: E402
+import report  # noqa: E402
 from lab.run import read_log  # noqa: E402
 from peers.netgate import Netgate  # noqa: E402
 
@@ -32,6 +34,8 @@ def test_netgate_beside_the_direct_path(tmp_path):
         for own, direct in pairs:
             assert own["failed"] == direct["failed"] == 0 and own["value"] > 0 and direct["value"] > 0, (key, own, direct)
             assert own["cpu"] > 0, (key, own)
+            for machine in (own["machine"], direct["machine"]):
+                assert machine["stolen"] >= 0 < machine["all"] >= machine["busy"] - 0.001, (key, machine)
     for row in result["drops"]:  # a queue between the two may be too short for a flood
         assert row["netgate"]["sent"] >= row["netgate"]["counted"] > 0, row
     base = path.removesuffix(".json")
@@ -39,6 +43,22 @@ def test_netgate_beside_the_direct_path(tmp_path):
         text = page.read()
     assert all(f"### {measure['title']}" in text for measure in result["measures"].values()), text
     assert xml.etree.ElementTree.parse(f"{base}.svg").getroot().tag.endswith("svg")
+
+
+def test_what_the_machine_spent():
+    """At least what a process here did; the rest is others' work. `/proc/stat` has three figures, each in steps of 10 ms."""
+    before, end = common.machine_cpu(), time.process_time() + 0.5
+    while time.process_time() < end:
+        pass
+    spent = {key: now - before[key] for key, now in common.machine_cpu().items()}
+    assert 0.47 <= spent["busy"] + spent["stolen"] <= spent["all"] + 0.001, spent
+
+
+def test_share_of_direct_if_every_cpu_were_busy():
+    """Rounds are summed before they are divided, and what was stolen could not have been busy."""
+    runs = [{"done": 0.01, "machine": {"all": 2, "busy": 0.5, "stolen": 1}}, {"done": 0.03, "machine": {"all": 2, "busy": 1.5, "stolen": 0}}]
+    assert report.of_machine(runs, 0.5, 0) == ["50", "67%", "0.75"]
+    assert report.of_machine([], 0, 0) == ["–"] * 3
 
 
 def test_each_job_has_a_netgate_of_its_own():

@@ -245,6 +245,12 @@ def tune(netns, forward=False):
     subprocess.run(["nsenter", f"--net={netns}", "sh", "-c", script], check=True, timeout=60)
 
 
+def tune_client(pid):
+    """The namespace of a client that this process, or a descendant of its, has started."""
+    client = next(child for child in family(pid) if name(child) == "client")
+    tune(f"/proc/{client}/ns/net")
+
+
 class Bench:
     """The lab with a server in C, whose name is HOST, and places for what is measured."""
 
@@ -260,6 +266,7 @@ class Bench:
             self.lab = self._stack.enter_context(Lab())
             about(self.lab.build)
             tune(self.lab.inet.path)
+            tune(self.lab.host.net.path)
             self._start_server()
             self._stack = self._stack.pop_all()
         return self

@@ -15,7 +15,7 @@ import socket
 import subprocess
 import time
 
-from common import HOST, SERVER, cpu_ns, family, memory_kb, name, ticks, tune
+from common import HOST, SERVER, cpu_ns, family, memory_kb, ticks
 
 READY_SECONDS = 60
 
@@ -118,11 +118,6 @@ class Peer:
                 with open(os.path.join(self.place.folder, "output")) as output:
                     raise RuntimeError(f"{self.title} did not start:\n{output.read()}")
             time.sleep(0.02)
-
-    def tune_client(self):
-        """For a client that this peer's own process has started."""
-        pid = next(pid for pid in family(self._process.pid) if name(pid) == "client")
-        tune(f"/proc/{pid}/ns/net")
 
     # Figures.
 

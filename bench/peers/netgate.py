@@ -5,9 +5,9 @@ import os
 import shutil
 import subprocess
 
-from common import RAW_PORT, Client, family
+from common import RAW_PORT, Client, family, name, tune_client
 
-from . import HOST, SERVER, Peer, name
+from . import HOST, SERVER, Peer
 
 GATE = "10.200.0.1"
 
@@ -28,7 +28,7 @@ class Netgate(Peer):
             host=place.host, workspace=workspace, stdin=subprocess.PIPE, stderr=None)
         self._process = self.running.process
         self._client = Client(self._process)
-        self.tune_client()
+        tune_client(self._process.pid)
 
     def client(self):
         """The only one: ending it ends netgate."""

@@ -4,9 +4,9 @@
 import os
 import subprocess
 
-from common import Client, family
+from common import Client, family, name, tune_client
 
-from . import SERVER, Peer, name
+from . import SERVER, Peer
 
 
 class Pasta(Peer):
@@ -24,7 +24,7 @@ class Pasta(Peer):
                   "-T", "none", "-U", "none", "--", client, SERVER], user=self.place.lab.user,
                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._client = Client(self._process)
-        self.tune_client()
+        tune_client(self._process.pid)
 
     def client(self):
         return self._client

@@ -21,6 +21,7 @@ from lab.ns import NetNS  # noqa: E402
 
 HOST = "bench.test"
 SERVER = "203.0.114.99"
+MORE_SERVERS = [f"203.0.114.{number}" for number in range(100, 108)]  # each like it, with the same names
 RAW_PORT = 9000
 PLACES_NET = "203.0.115"  # of the links between clients and gates
 DESCRIPTORS = 65536  # as many as a process may have, if it may have so many
@@ -267,7 +268,7 @@ class Bench:
             about(self.lab.build)
             tune(self.lab.inet.path)
             tune(self.lab.host.net.path)
-            self._start_server()
+            self.start_server(SERVER)
             self._stack = self._stack.pop_all()
         return self
 
@@ -281,11 +282,11 @@ class Bench:
             shutil.copy(os.path.join(self.lab.build, "bench", program), path)
         return path
 
-    def _start_server(self):
-        self.lab.inet.ip(f"addr add {SERVER}/32 dev lo")
-        server = subprocess.Popen(
-            self.lab.inet.command(self.helper("server"), SERVER, "80", "443", str(RAW_PORT)),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def start_server(self, address):
+        """A server and name server at an address of the internet's."""
+        self.lab.inet.ip(f"addr add {address}/32 dev lo")
+        server = subprocess.Popen(self.lab.inet.command(self.helper("server"), address, "80", "443", str(RAW_PORT)),
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._stack.callback(server.wait)
         self._stack.callback(server.stdin.close)
         if server.stdout.readline() != b"ready\n":

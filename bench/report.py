@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run of bench/run.py found, as Markdown and as a plot: python3 bench/report.py RESULT.json writes both beside it."""
+"""What a run of bench/run.py found, as Markdown and as plots: python3 bench/report.py RESULT.json writes them beside it."""
 
 import json
 import os
 import statistics
 import sys
 
+import plot as growth_plot
 from common import figure, markdown
 
 # Of the plot: (measure, title, what of a pair is drawn)
@@ -207,7 +208,7 @@ def markdown_of(result):
 
 
 def write(path):
-    """Both files beside RESULT.json; returns the Markdown."""
+    """The files beside RESULT.json; returns the Markdown."""
     with open(path) as file:
         result = json.load(file)
     base = os.path.splitext(path)[0]
@@ -217,6 +218,9 @@ def write(path):
     if result.get("measures"):
         with open(f"{base}.svg", "w") as out:
             out.write(plot(result))
+    if result.get("growth"):
+        with open(f"{base}.growth.svg", "w") as out:
+            out.write(growth_plot.growth(result))
     return page
 
 

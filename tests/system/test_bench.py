@@ -14,6 +14,7 @@ sys.path.append(os.path.join(TOP, "bench"))
 
 import common  # noqa: E402
 import compare  # noqa: E402
+import growth  # noqa: E402
 import pytest  # noqa: E402
 import report  # noqa: E402
 from lab.run import read_log  # noqa: E402
@@ -43,6 +44,20 @@ def test_netgate_beside_the_direct_path(tmp_path):
         text = page.read()
     assert all(f"### {measure['title']}" in text for measure in result["measures"].values()), text
     assert xml.etree.ElementTree.parse(f"{base}.svg").getroot().tag.endswith("svg")
+
+
+def test_who_connects_need_not_search_for_a_port():
+    """Neither the sandbox nor netgate on the lab's host: that search would be measured, and grows with the connections of a minute."""
+    with common.Bench() as bench, growth.started(bench) as (workspace, running):
+        running += [growth.Sandbox(bench, workspace) for _ in range(2)]
+        for p50, p99 in (growth.latency(running[0], []), growth.latency(running[0], running[1:])):
+            assert 0 < p50 <= p99
+        clients = [pid for one in running for pid in common.family(one.process.pid) if common.name(pid) == "client"]
+        for netns in (bench.lab.host.net.path, *(f"/proc/{pid}/ns/net" for pid in clients)):
+            reuse = subprocess.run(["nsenter", f"--net={netns}", "cat", "/proc/sys/net/ipv4/tcp_tw_reuse"], check=True,
+                                   capture_output=True, text=True, timeout=60).stdout
+            assert reuse == "1\n", netns
+        assert len(clients) == 2
 
 
 def test_what_the_machine_spent():

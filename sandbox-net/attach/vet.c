@@ -41,10 +41,17 @@
 #define NESTING_MAX  33 /* user namespaces; the kernel allows 32 levels */
 #define THREAD_LOOKS 16 /* at a process whose threads come and go */
 #define BY_ENGINE    (-1)
+#define NAME_LEN     16 /* "2147483647" */
+#define NO_THREADS   2	/* links of the list of threads of a process that has none any more */
 
 /* Bytes of a listing at a time. /proc has names of up to 44, and the kernel looks up each process that fits; of threads, just one fits. */
 #define ONE_PROCESS 64
 #define ONE_THREAD  32
+
+struct threads {
+	pid_t *ids;
+	size_t n, room; /* of ids */
+};
 
 struct vet {
 	const struct target *target;
@@ -59,6 +66,7 @@ struct vet {
 	bool same_owner; /* S's is the gate's */
 	bool anybody;
 	enum vet_filter filter; /* of the worst process */
+	struct threads threads; /* of the process that is looked at: those that were; its memory is kept for the next */
 	pid_t dangerous;	/* a process with a say over the gate; BY_ENGINE: what the engine may start; 0: none */
 };
 
@@ -172,13 +180,12 @@ static bool has_ended(void)
 
 /*
  * One thread: its network, its capabilities and its seccomp filters are its own. One that is ending has no network and starts nothing any
- * more; it stays in the list for a while, the first one of a process as long as others live. False when it is in the list no longer.
+ * more; it stays in the list for a while, the first one of a process as long as others live. False when it can't be looked at.
  */
 static bool look_at_thread(struct vet *v, pid_t pid, int tasks, pid_t tid, const struct reach *r)
 {
-	char name[16];
+	char name[NAME_LEN];
 	struct caps caps;
-	struct stat st;
 	uint64_t net;
 	bool there;
 	int dir;
@@ -186,7 +193,7 @@ static bool look_at_thread(struct vet *v, pid_t pid, int tasks, pid_t tid, const
 	snprintf(name, sizeof(name), "%d", (int)tid);
 	net = member_network(tasks, name);
 	if (net != v->target->ino)
-		return net || is_hidden() || (has_ended() && fstatat(tasks, name, &st, 0) == 0);
+		return net || is_hidden() || has_ended();
 	v->anybody = true;
 	dir = openat(tasks, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	there = dir >= 0 && caps_read(dir, &caps);
@@ -199,22 +206,77 @@ static bool look_at_thread(struct vet *v, pid_t pid, int tasks, pid_t tid, const
 	return there;
 }
 
-/* Returns true when each thread in the list was still there, or the process has ended. */
+static bool add_thread(struct threads *t, pid_t tid)
+{
+	if (t->n == t->room) {
+		const size_t room = t->room ? 2 * t->room : 64;
+		pid_t *ids = reallocarray(t->ids, room, sizeof(*ids));
+
+		if (!ids)
+			return false;
+		t->ids = ids;
+		t->room = room;
+	}
+	t->ids[t->n++] = tid;
+	return true;
+}
+
+/*
+ * Looks at each thread in the list, but for those in `t`, which were looked at before; then these are in it, in the list's order. That is the
+ * order of their start, so the old ones come first. Returns the end of the list as next_number() does.
+ */
+static pid_t look_at_list(struct vet *v, pid_t pid, int tasks, struct threads *t, const struct reach *r)
+{
+	const size_t n_old = t->n;
+	size_t old = 0;
+	pid_t tid;
+
+	t->n = 0;
+	while ((tid = next_number(tasks, ONE_THREAD)) > 0) {
+		while (old < n_old && t->ids[old] != tid)
+			old++;
+		if ((old < n_old || look_at_thread(v, pid, tasks, tid, r)) && !add_thread(t, tid))
+			return -1;
+	}
+	return tid;
+}
+
+/*
+ * Whether all threads of the process at one moment are in `t`, or it has none any more: as many as the kernel counts now are there after that.
+ * It is not enough that all in the list were looked at: when one ends after that, those behind it move up in the list by one, past where
+ * the reading has come to, and its own child may be among them. The youngest, which may be about to end, are asked for first.
+ */
+static bool are_all(const struct threads *t, int tasks)
+{
+	char name[NAME_LEN];
+	struct stat st;
+	size_t there = 0;
+
+	if (fstat(tasks, &st))
+		return false;
+	for (size_t i = t->n; i-- > 0;) {
+		struct stat thread;
+
+		snprintf(name, sizeof(name), "%d", (int)t->ids[i]);
+		there += fstatat(tasks, name, &thread, 0) == 0;
+	}
+	return st.st_nlink == NO_THREADS || st.st_nlink == NO_THREADS + there;
+}
+
+/* Returns true when each thread of the process was looked at, or it has ended. */
 static bool look_at_threads(struct vet *v, pid_t pid, int dir, const struct reach *r)
 {
 	int tasks = openat(dir, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	pid_t tid = tasks < 0 ? -1 : 0;
-	bool all = true;
+	bool all;
 
-	while (tasks >= 0 && (tid = next_number(tasks, ONE_THREAD)) > 0)
-		all = look_at_thread(v, pid, tasks, tid, r) && all;
-	all = all && (tid == 0 || has_ended());
-	if (tasks >= 0)
-		close(tasks);
+	if (tasks < 0)
+		return has_ended();
+	all = look_at_list(v, pid, tasks, &v->threads, r) == 0 ? are_all(&v->threads, tasks) : has_ended();
+	close(tasks);
 	return all;
 }
 
-/* A thread that has ended may have started another, which is not in the list. What does not settle counts as dangerous. */
+/* What does not settle counts as dangerous. */
 static void look_at_process(struct vet *v, pid_t pid, int dir)
 {
 	const struct reach r = { .below = is_below(v, dir), .over = is_over(v, dir) };
@@ -225,6 +287,7 @@ static void look_at_process(struct vet *v, pid_t pid, int dir)
 		note_filter(v, v->known->filter);
 		return;
 	}
+	v->threads.n = 0;
 	for (int i = 0; i < THREAD_LOOKS; i++)
 		if (look_at_threads(v, pid, dir, &r))
 			return;
@@ -248,13 +311,13 @@ static bool may_be_in(const struct vet *v, int proc, const char *pid)
 	if (!net && !has_ended())
 		return true;
 	snprintf(path, sizeof(path), "%s/task", pid);
-	return fstatat(proc, path, &task, 0) ? !has_ended() : task.st_nlink > 2 + 1;
+	return fstatat(proc, path, &task, 0) ? !has_ended() : task.st_nlink > NO_THREADS + 1;
 }
 
 static pid_t look_at_next(struct vet *v, int proc)
 {
 	const pid_t pid = next_number(proc, ONE_PROCESS);
-	char name[16];
+	char name[NAME_LEN];
 	int dir;
 
 	if (pid <= 0)
@@ -287,6 +350,7 @@ static int look_at_all(struct vet *v, struct err *err)
 		err_set_errno(err, errno, "/proc");
 	if (proc >= 0)
 		close(proc);
+	free(v->threads.ids);
 	return (int)pid;
 }
 

@@ -3,6 +3,7 @@
  * A sandbox that hides: its process has no capability and can gain none, but beside it is another one with all of them:
  *
  *   threads              threads, each of which ends at once and goes on as another one
+ *   crowd                the same, among others without capabilities that do so too
  *   processes            the same with processes
  *   gone                 a process whose first thread has ended, and another one waits
  *   elsewhere            a process whose first thread has gone to another network namespace, and another one waits
@@ -25,12 +26,18 @@
 #include <unistd.h>
 
 #define STACK 65536
+#define CROWD 16
 
-static void *restless_thread(void *attributes)
+static pthread_attr_t attributes;
+
+static void *restless_thread(void *wait)
 {
 	pthread_t next;
 
-	while (pthread_create(&next, attributes, restless_thread, attributes) != 0)
+	/* Long enough to be looked at. */
+	if (wait)
+		usleep(100);
+	while (pthread_create(&next, &attributes, restless_thread, wait) != 0)
 		;
 	return NULL;
 }
@@ -46,14 +53,22 @@ static void restless_process(int until)
 	_exit(0);
 }
 
-static int start_threads(void)
+static int start_threads(void *wait)
 {
-	static pthread_attr_t attributes;
 	pthread_t first;
 
 	return pthread_attr_init(&attributes) || pthread_attr_setstacksize(&attributes, STACK) ||
 	       pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED) ||
-	       pthread_create(&first, &attributes, restless_thread, &attributes);
+	       pthread_create(&first, &attributes, restless_thread, wait);
+}
+
+static int start_crowd(void)
+{
+	int failed = 0;
+
+	for (int i = 0; i < CROWD && !failed; i++)
+		failed = start_threads(&attributes);
+	return failed;
 }
 
 /* As long as the process that has the other end. */
@@ -71,7 +86,7 @@ static void split_process(const char *kind, int until)
 	pthread_t waiting;
 
 	if (pthread_create(&waiting, NULL, waiting_thread, &until) ||
-	    (strcmp(kind, "elsewhere-threads") == 0 && start_threads()) ||
+	    (strcmp(kind, "elsewhere-threads") == 0 && start_threads(NULL)) ||
 	    (strcmp(kind, "gone") != 0 && unshare(CLONE_NEWNET)))
 		_exit(1);
 	/* exit(2), of this thread alone. */
@@ -97,8 +112,8 @@ static int start(const char *kind)
 	int ends[2];
 	pid_t pid;
 
-	if (strcmp(kind, "threads") == 0)
-		return start_threads();
+	if (strcmp(kind, "threads") == 0 || strcmp(kind, "crowd") == 0)
+		return start_threads(NULL);
 	signal(SIGCHLD, SIG_IGN);
 	if (pipe(ends))
 		return 1;
@@ -128,7 +143,7 @@ static int give_up(void)
 
 int main(int argc, char **argv)
 {
-	if (argc < 2 || start(argv[1]) || give_up())
+	if (argc < 2 || start(argv[1]) || give_up() || (strcmp(argv[1], "crowd") == 0 && start_crowd()))
 		return 1;
 	puts("ready");
 	fflush(stdout);

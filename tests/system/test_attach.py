@@ -405,7 +405,7 @@ def test_risk_of_a_process_from_outside(lab):
         assert gate.attach(sandbox).returncode == 0
 
 
-@pytest.mark.parametrize("kind", ["threads", "processes", "gone", "elsewhere", "elsewhere-threads"])
+@pytest.mark.parametrize("kind", ["threads", "crowd", "processes", "gone", "elsewhere", "elsewhere-threads"])
 def test_risk_of_one_that_hides(lab, restless, kind):
     """A capable thread or process that ends all the time and goes on as its own child is not missed, at any try; nor is one whose first thread is not there."""
     for _ in range(8):

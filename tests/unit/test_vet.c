@@ -38,6 +38,7 @@
 static pid_t inside;
 static char number[16], second[16]; /* its first thread, and another one */
 static bool ending;		    /* the other one has no network any more */
+static int passed_over;		    /* times that the other one is not in the list */
 static int failure;		    /* an errno for the call below; 0: none */
 static const char *path;	    /* to open; NULL: the list of threads is read */
 static int tasks = -1;
@@ -63,11 +64,19 @@ int __wrap_openat(int dir, const char *name, int flags)
 
 ssize_t __wrap_getdents64(int dir, void *to, size_t size)
 {
+	const struct dirent64 *entry = to;
+	ssize_t n;
+
 	if (failure && !path && dir == tasks) {
 		errno = failure;
 		return -1;
 	}
-	return __real_getdents64(dir, to, size);
+	n = __real_getdents64(dir, to, size);
+	if (passed_over && n > 0 && dir == tasks && strcmp(entry->d_name, second) == 0) {
+		passed_over--;
+		n = __real_getdents64(dir, to, size);
+	}
+	return n;
 }
 
 uint64_t member_network(int dir, const char *pid)
@@ -182,6 +191,21 @@ static void one_that_is_ending(void **state)
 	ending = false;
 }
 
+/* As one is when another that was before it in the list ends meanwhile. */
+static void one_that_is_passed_over(void **state)
+{
+	struct err err;
+
+	(void)state;
+	passed_over = 1;
+	assert_int_equal(look(0, NULL, &err), 0);
+	assert_int_equal(passed_over, 0);
+	passed_over = 1000;
+	assert_int_equal(look(0, NULL, &err), -1);
+	assert_non_null(strstr(err.text, "CAP_NET_ADMIN"));
+	passed_over = 0;
+}
+
 static void ended(void **state)
 {
 	struct err err;
@@ -214,6 +238,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(harmless),
 		cmocka_unit_test(one_that_is_ending),
+		cmocka_unit_test(one_that_is_passed_over),
 		cmocka_unit_test(ended),
 		cmocka_unit_test(unseen),
 	};

@@ -243,15 +243,26 @@ warnings: ## compile everything with gcc and with clang, warnings being errors
 
 # Whole programs in namespaces of their own, which takes root. PYTEST holds more options, such as -k WORD.
 PYTEST ?=
+RUN_PYTEST = $(SUDO) env BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m pytest -c tests/pytest.ini
+
+# Those with container runtimes and virtual machines wait for these most of the time: `test` runs the others meanwhile.
+BESIDE := $(foreach name,cni docker_network install late matrix oci permits runtimes service vm,tests/system/test_$(name).py)
 
 .PHONY: system
 system: all $(BENCH_HELPERS) ## tests of the whole programs (root or sudo), e.g. make system PYTEST="-k dns"
-	$(Q)$(SUDO) env BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m pytest -c tests/pytest.ini \
-		tests/system $(wildcard tests/lint) $(PYTEST)
+	$(Q)$(RUN_PYTEST) tests/system $(wildcard tests/lint) $(PYTEST)
+
+.PHONY: system-alone
+system-alone: all $(BENCH_HELPERS)
+	$(Q)$(RUN_PYTEST) $(filter-out $(BESIDE),$(wildcard tests/system/test_*.py)) $(wildcard tests/lint) $(PYTEST)
+
+.PHONY: system-beside
+system-beside: all
+	$(Q)$(RUN_PYTEST) $(BESIDE) $(PYTEST)
 
 .PHONY: attack
 attack: all ## attempts to get past the gate (root or sudo); PYTEST=--write-table brings the table in docs up to date
-	$(Q)$(SUDO) env BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m pytest -c tests/pytest.ini tests/attack $(PYTEST)
+	$(Q)$(RUN_PYTEST) tests/attack $(PYTEST)
 
 .PHONY: test
 test: ## everything that CI runs, after installing what is missing
@@ -263,8 +274,7 @@ test: ## everything that CI runs, after installing what is missing
 	@$(MAKE) --no-print-directory scenarios
 	@$(MAKE) --no-print-directory instructions
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=5
-	@$(MAKE) --no-print-directory system
-	@$(MAKE) --no-print-directory attack
+	@$(MAKE) --no-print-directory -k -Otarget system-beside system-alone attack
 
 .PHONY: demo
 demo: ## the 60-second answer to "what does this do", on an internet of its own (root or sudo)

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -61,13 +62,50 @@ static int has_any(void *arg, const struct jobs_entry *entry)
 
 /* ---- ADD ---- */
 
+#define VALUE_SHOWN 64 /* bytes of it */
+
+static enum cni_code unsupported(const char *key, const json_t *value, const char *why, struct err *err)
+{
+	char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII);
+
+	/* With the value, as section 5 of the specification demands. */
+	err_set(err, "\"%.64s\": %.*s: %s", key, VALUE_SHOWN, text ? text : "?", why);
+	free(text);
+	return CNI_UNSUPPORTED_FIELD;
+}
+
+/* A member of which nobody knows, "denny" perhaps, is not passed over: less would be denied than was meant. */
+static enum cni_code check_members(const json_t *config, struct err *err)
+{
+	/* Sections 1 and 2 of the specification; then policy_of_config()'s. */
+	static const char *const known[] = { "cniVersion", "name",    "type",	       "capabilities", "args",
+					     "ipMasq",	   "dns",     "runtimeConfig", "prevResult",   "allow",
+					     "policy",	   "permits", "options",       "acceptRisk" };
+	static const char reserved[] = "cni.dev/";
+	const char *key;
+	json_t *value;
+
+	json_object_foreach((json_t *)config, key, value)
+	{
+		size_t i = 0;
+
+		if (strcmp(key, "ipam") == 0)
+			return unsupported(key, value, "every sandbox behind a gate has the same addresses", err);
+		while (i < sizeof(known) / sizeof(*known) && strcmp(key, known[i]) != 0)
+			i++;
+		if (i == sizeof(known) / sizeof(*known) && strncmp(key, reserved, strlen(reserved)) != 0)
+			return unsupported(key, value, "there is no such member", err);
+	}
+	return CNI_OK;
+}
+
 static enum cni_code read_network(const struct cni_call *c, struct attach_options *o, const char **permits,
 				  struct err *err)
 {
-	if (json_object_get(c->config, "ipam")) {
-		err_set(err, "\"ipam\": every sandbox behind a gate has the same addresses");
-		return CNI_UNSUPPORTED_FIELD;
-	}
+	enum cni_code code = check_members(c->config, err);
+
+	if (code != CNI_OK)
+		return code;
 	return policy_of_config(c->config, o, permits, err) ? CNI_BAD_CONFIG : CNI_OK;
 }
 

@@ -187,7 +187,9 @@ def test_version(network):
 @pytest.mark.parametrize("config, code, words", [
     ({"cniVersion": "0.2.0"}, 1, "0.4.0, 1.0.0 and 1.1.0"),
     ({"cniVersion": 1}, 1, "is missing"),
-    ({"ipam": {"type": "host-local"}}, 2, "ipam"),
+    ({"ipam": {"type": "host-local"}}, 2, '"ipam": {"type":"host-local"}'),
+    ({"option": ["--deny=ok.test"]}, 2, '"option": ["--deny=ok.test"]: there is no such member'),
+    ({"cni.dev": 1}, 2, '"cni.dev": 1'),
     ({"name": "a b"}, 7, "name"),
     ({"name": "lab\0x"}, 6, "NUL"),
     ({"allow": ["ok.test\0.bad.test"]}, 6, "NUL"),
@@ -379,6 +381,7 @@ def test_gc(lab, network, runtimes):
     ({"options": ["--log=/nonexistent/log"]}, 50, "/nonexistent does not exist"),
     ({"permits": ["a"]}, 7, "permits"),
     ({"ipam": {"type": "host-local"}}, 2, "ipam"),
+    ({"\u0001": "\u0001"}, 2, "there is no such member"),
 ], ids=str)
 def test_status_of_a_network_that_no_pod_can_join(network, permits, config, code, words):
     config = {key: permits if value == "PERMITS" else value for key, value in config.items()}
@@ -386,7 +389,10 @@ def test_status_of_a_network_that_no_pod_can_join(network, permits, config, code
 
 
 def test_status(lab, network, permits, runtimes, tmp_path):
-    for net in (network(), network(allow=["ok.test"]), network(permits=permits), network(permits=permits, options=["--choose=named"])):
+    given = {"capabilities": {"portMappings": True}, "args": {"labels": []}, "ipMasq": True, "dns": {}, "runtimeConfig": {"portMappings": []},
+             "cni.dev/attachments": []}  # by runtimes
+    for net in (network(), network(allow=["ok.test"]), network(permits=permits), network(permits=permits, options=["--choose=named"]),
+                network(**given)):
         assert net.call("STATUS").rc == 0
         assert not (os.path.exists(net.log) and net.records()) and attached(lab, net.runtime.site) == []
     assert refused(network("1.0.0").call("STATUS"), 1, "1.1.0")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """For tests of whole programs: one lab for the whole run; each test begins with empty memories of the lab's servers."""
 
+import collections
 import os
 import platform
 import signal
@@ -17,11 +18,22 @@ CALLS = {"x86_64": {"openat": 257, "execve": 59, "socket": 41, "kill": 62, "ptra
          "aarch64": {"openat": 56, "execve": 221, "socket": 198, "kill": 129, "ptrace": 117, "setns": 268, "mount": 40, "clone": 220,
                      "sendto": 206, "write": 64, "setuid": 146}}[platform.machine()]
 SHOWN = 8000  # characters of a failed test's last run
+RUNS = collections.deque(maxlen=4)  # what the programs that were run to their end have said
 
 # What a shell's `&` or nohup(1) left ignored would be ignored by every program that is tested.
 for _signal in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
     if signal.getsignal(_signal) is signal.SIG_IGN:
         signal.signal(_signal, signal.default_int_handler if _signal == signal.SIGINT else signal.SIG_DFL)
+
+
+def _recorded(*args, _run=subprocess.run, **kwargs):
+    done = _run(*args, **kwargs)
+    RUNS.append(done)
+    return done
+
+
+# For a failed test's report: many assertions are about one stream only.
+subprocess.run = _recorded
 
 
 @pytest.fixture(scope="session")
@@ -92,13 +104,16 @@ def inject(whole_lab):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    """Adds the last run of netgate to a failure, whole, since assertions show it cut."""
+    """Adds the last run of netgate to a failure, whole, since assertions show it cut, and the last runs of anything."""
     if call.when == "setup":
         Result.last = None
+        RUNS.clear()
     outcome = yield
     report = outcome.get_result()
     if report.when == "call" and report.failed and Result.last:
         report.sections.append(("last run of netgate", Result.last.describe()[-SHOWN:]))
+    if report.failed and RUNS:
+        report.sections.append(("last runs", "\n".join(repr(done)[-SHOWN:] for done in RUNS)))
 
 
 TABLES = pytest.StashKey()

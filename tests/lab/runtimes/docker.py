@@ -32,13 +32,13 @@ class Docker(Store):
             self._daemon = self.site.start(
                 ["dockerd", f"--config-file={path}", f"--data-root={self.folder}/data", f"--exec-root={self.folder}/exec",
                  f"--pidfile={self.folder}/dockerd.pid", f"--host=unix://{self.socket}"], stdout=log, stderr=log)
-        wait_for(self._ready, "dockerd's socket")
-        self.client("version", check=True)
+        wait_for(self._ready, "dockerd's answer")
 
     def _ready(self):
+        """It listens before it has come up, and may still end then."""
         if self._daemon.poll() is not None:
             raise RuntimeError(f"dockerd ended:\n{self.log()}")
-        return os.path.exists(self.socket)
+        return os.path.exists(self.socket) and self.client("version").returncode == 0
 
     def log(self):
         """What dockerd wrote."""

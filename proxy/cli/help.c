@@ -60,7 +60,7 @@ static const char text[] =
 	"  netgate check POLICY              load a policy, warn about it, print it canonically\n"
 	"  netgate explain POLICY WHAT       what would happen to a URL or HOST[:PORT], and which rule decides\n"
 	"  netgate verify LOG...             check a log's sequence numbers and hash chain\n"
-	"  netgate help [check|explain|verify]\n"
+	"  netgate help [check|explain|verify]   as --help; --version says which netgate this is\n"
 	"\n"
 	"Exit status: the command's own; 124 the time limit was reached; 125 netgate itself failed;\n"
 	"126 the command can't be executed; 127 it was not found; 128+N it was ended by signal N.\n"

@@ -3,11 +3,13 @@
 
 import json
 import os
+import re
 import subprocess
 
 import pytest
 
 from lab import v4
+from lab.lab import TOP
 
 POLICY = """version: 1
 mode: enforce
@@ -45,6 +47,37 @@ def test_help_and_version(lab):
             assert word in done.stdout
         assert max(map(len, done.stdout.splitlines())) <= 104
     assert cli(lab, "--version").stdout.startswith("netgate ")
+
+
+def options(text):
+    return set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text.replace("\\-", "-")))
+
+
+def read(name):
+    with open(os.path.join(TOP, name)) as file:
+        return file.read()
+
+
+def test_every_option_is_in_help_and_manual(lab):
+    known = {f"--{name}" for name in re.findall(r'^\t\{ "([a-z-]+)", \w+_argument,', read("proxy/cli/options.c"), re.MULTILINE)}
+    assert "--allow" in known
+    for text in (cli(lab, "--help").stdout, read("docs/man/netgate.1")):
+        assert known <= options(text), known - options(text)
+
+
+def test_every_option_of_the_launcher_is_in_its_manual(lab):
+    def help_of(*words):
+        return subprocess.run([os.path.join(lab.programs(), "sandbox-net"), *words, "--help"], capture_output=True, text=True, timeout=60).stdout
+
+    page = read("docs/man/sandbox-net.1")
+    assert options(help_of()) <= options(page)
+    subcommands = re.findall(r"^  ([a-z][a-z-]+) ", help_of(), re.MULTILINE)
+    assert "attach" in subcommands and "run" in subcommands
+    for name in subcommands:
+        listed = options("".join(re.findall(r"^  --[a-z-]+", help_of(name), re.MULTILINE))) - {"--help"}
+        # What `run` has is in a section of its own, since most of it is an option of something else, too.
+        place = page.partition(".SH RUN\n")[2].partition(".SH ")[0] if name == "run" else page
+        assert listed <= options(place), (name, listed - options(place))
 
 
 @pytest.mark.parametrize("command", ["check", "explain", "verify"])

@@ -76,10 +76,11 @@ static void read_interpreter(int fd, char out[static INTERPRETER_MAX])
 	snprintf(out, INTERPRETER_MAX, "%.*s", (int)n, line + start);
 }
 
-/* Why a command was not found, in more words than "no such file": the file may be there, and what runs it not. */
+/* Why a command was not found, in more words than the kernel's: the file may be there, and what runs it not. */
 static void say_not_found(const char *name, char why[static CHANNEL_TEXT_MAX])
 {
-	const char *plain = strchr(name, '/') ? "no such file" : "command not found in PATH";
+	const char *plain =
+		strchr(name, '/') ? "no such file in the sandbox" : "command not found in the sandbox's PATH";
 	char interpreter[INTERPRETER_MAX];
 	int fd = open_command(name);
 

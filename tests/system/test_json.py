@@ -141,7 +141,7 @@ def test_memory_limit(lab):
     (["--allow", "*.com"], ["true"], 125, "--allow"),
     (["--log", "/nonexistent/log"], ["true"], 125, "does not exist"),
     (["--workspace", "/"], ["true"], 125, "/"),
-    ([], ["no-such-program"], 127, "no-such-program: command not found in PATH"),
+    ([], ["no-such-program"], 127, "no-such-program: command not found in the sandbox's PATH"),
     ([], ["/etc/passwd"], 126, "/etc/passwd"),
     (["--log", "/dev/full"], ["true"], 125, "the log can't be written (No space left on device), so the command was not started"),
     ([], None, 125, ""),

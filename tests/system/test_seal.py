@@ -360,9 +360,10 @@ def test_empty_path(world, caller):
 
 
 @pytest.mark.parametrize("command,why", [
-    ("no-such-program", "command not found in PATH"), ("echo hi", "command not found in PATH (it is one word; for a shell's line, sh -c '...')"),
-    ("./nothing", "no such file"), ("./script", "its interpreter /opt/no/such-python is not there"),
-    ("./odd", "the file is there, but not the loader that it names"), ("./dir/x", "no such file"), ("in-path", "its interpreter nothing is not there"),
+    ("no-such-program", "command not found in the sandbox's PATH"),
+    ("echo hi", "command not found in the sandbox's PATH (it is one word; for a shell's line, sh -c '...')"),
+    ("./nothing", "no such file in the sandbox"), ("./script", "its interpreter /opt/no/such-python is not there"),
+    ("./odd", "the file is there, but not the loader that it names"), ("./dir/x", "no such file in the sandbox"), ("in-path", "its interpreter nothing is not there"),
 ])
 def test_not_found_says_what(world, caller, command, why):
     make_tree(world.ws, "script", "odd", "dir/y", "in-path")

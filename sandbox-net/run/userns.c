@@ -85,7 +85,10 @@ static int refuse_userns(int errnum, struct err *err)
 {
 	const char *hint = "run netgate as root (sudo netgate ...)";
 
-	if (access("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", F_OK) == 0)
+	if (geteuid() == 0)
+		hint = "in a container, root needs these, or CAP_SYS_ADMIN and CAP_NET_ADMIN: docker run "
+		       "--cap-add SYS_ADMIN --cap-add NET_ADMIN --security-opt seccomp=unconfined";
+	else if (access("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", F_OK) == 0)
 		hint = "AppArmor may restrict them: run netgate as root (sudo netgate ...), or "
 		       "sysctl kernel.apparmor_restrict_unprivileged_userns=0";
 	else if (access("/proc/sys/kernel/unprivileged_userns_clone", F_OK) == 0)

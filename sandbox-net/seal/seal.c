@@ -319,8 +319,12 @@ static int check_root(struct err *err)
 
 static int enter_root(const struct build *b, struct err *err)
 {
-	if (fchdir(b->new_root) || syscall(SYS_pivot_root, ".", "."))
-		return err_set_errno(err, errno, "cannot change to the new root");
+	if (fchdir(b->new_root))
+		return err_set_errno(err, errno, "cannot enter the new root");
+	if (syscall(SYS_pivot_root, ".", "."))
+		return err_set_errno(err, errno,
+				     "cannot change to the new root; where docker forbids it, it permits it by "
+				     "--security-opt seccomp=unconfined");
 	/* The old root now lies over the new one, and the stage over the old root: "." is the topmost each time. */
 	if (umount2(".", MNT_DETACH) || umount2(".", MNT_DETACH) || chdir("/"))
 		return err_set_errno(err, errno, "cannot leave the old root");

@@ -173,8 +173,10 @@ int seal_mount_proc(int target, int empty_dir, int empty_file, struct err *err)
 
 	rc = mounts_new("proc", NULL, MOUNTS_SAFE | MOUNT_ATTR_NOEXEC);
 	if (rc == -EPERM)
-		return err_set(err, "cannot mount a fresh /proc: parts of the present one are covered, as in a "
-				    "container; run netgate as root, or outside of the container");
+		return err_set(err,
+			       "cannot mount a fresh /proc: parts of the present one are covered, as in a container; "
+			       "run netgate as root with CAP_SYS_ADMIN, or outside of the container, or uncover them: "
+			       "docker run --security-opt systempaths=unconfined");
 	proc = rc < 0 ? rc : attach_and_keep(rc, target);
 	if (proc < 0)
 		return err_set_errno(err, -proc, "cannot mount /proc");

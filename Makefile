@@ -246,7 +246,7 @@ PYTEST ?=
 RUN_PYTEST = $(SUDO) env BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m pytest -c tests/pytest.ini
 
 # Those with container runtimes and virtual machines wait for these most of the time: `test` runs the others meanwhile.
-BESIDE := $(foreach name,cni docker_network install late matrix oci permits runtimes service vm,tests/system/test_$(name).py)
+BESIDE := $(foreach name,cni docker_network inside install late matrix oci permits runtimes service vm,tests/system/test_$(name).py)
 
 .PHONY: system
 system: all $(BENCH_HELPERS) ## tests of the whole programs (root or sudo), e.g. make system PYTEST="-k dns"

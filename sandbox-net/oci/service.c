@@ -31,6 +31,7 @@
 #include "sandbox-net/oci/request.h"
 
 #define USERS_DIRECTORY "/etc/netgate/users"
+#define LOCK_PATH	REQUEST_DIRECTORY "/lock"
 #define AT_ONCE_MAX	32   /* requests */
 #define AT_ONCE_USER	4    /* of one user */
 #define SILENT_MS	2000 /* for a netgate to say what it has: a start waits for each that does not */
@@ -316,9 +317,10 @@ static int listen_there(struct service *s, struct err *err)
 
 	if (mkdir(REQUEST_DIRECTORY, 0755) && errno != EEXIST)
 		return err_set_errno(err, errno, REQUEST_DIRECTORY);
-	s->lock = open(REQUEST_DIRECTORY, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	/* Not the directory itself: every user may open that, and could hold its lock against a service that starts. */
+	s->lock = open(LOCK_PATH, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (s->lock < 0 || flock(s->lock, LOCK_EX | LOCK_NB))
-		return err_set_errno(err, errno, REQUEST_DIRECTORY " (does the service run already?)");
+		return err_set_errno(err, errno, LOCK_PATH " (does the service run already?)");
 	if (place_write_resolv_conf(REQUEST_DIRECTORY, path, err))
 		return -1;
 	s->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);

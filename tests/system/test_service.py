@@ -109,6 +109,30 @@ def test_end_while_the_service_is_busy(lab, service):
         assert end.result().returncode == 0, end.result()
 
 
+def test_lock_of_a_user(lab, service):
+    """Two services don't run at once, and no user can keep one from being started anew by a lock on what he may open."""
+    folder = "/run/netgate-service"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with contextlib.ExitStack() as stack:
+        holder = stack.enter_context(subprocess.Popen(service.command(["sh", "-c", "echo there; cat"], lab.user.uid), **pipes))
+        stack.callback(holder.communicate)
+        assert holder.stdout.readline() == b"there\n"
+        there = ["nsenter", f"--target={holder.pid}", "--mount"]
+        second = subprocess.run([*there, service.program, "oci-service"], capture_output=True, text=True, timeout=120)
+        assert second.returncode != 0 and "does the service run already?" in second.stderr, second
+        service.process.terminate()
+        service.process.wait()
+        for path, held in {folder: b"held\n", f"{folder}/resolv.conf": b"held\n", f"{folder}/lock": b""}.items():
+            locker = stack.enter_context(subprocess.Popen(
+                [*there, "setpriv", f"--reuid={lab.user.uid}", "--clear-groups", "flock", path, "sh", "-c", "echo held; cat"], **pipes))
+            stack.callback(locker.communicate)
+            assert locker.stdout.readline() == held
+        again = stack.enter_context(subprocess.Popen([*there, service.program, "oci-service"], **pipes))
+        wait_for(lambda: again.poll() is not None or os.path.exists(f"/proc/{again.pid}/root{folder}/socket"), "the service")
+        again.terminate()
+        assert again.wait() == 0, again.stderr.read()
+
+
 def test_nothing_is_permitted(lab, service):
     """The reason arrives, whoever is faster."""
     os.rename(os.path.join(service.folder, "users", lab.user.name), os.path.join(service.folder, "users", "somebody"))

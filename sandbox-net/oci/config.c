@@ -33,7 +33,7 @@ static const char *const known_names[] = {
 	"env",	   "linux",	   "seccomp",	    "hooks",	     "mounts",	    "options",	   "syscalls",
 	"names",   "action",	   "args",	    "index",	     "value",	    "op",	   "type",
 	"source",  "errnoRet",	   "destination",   "path",	     "annotations", "id",	   "pid",
-	"status",  "bundle",	   "defaultAction", "createRuntime",
+	"status",  "bundle",	   "defaultAction", "createRuntime", "poststop",    "valueTwo",	   "defaultErrnoRet",
 };
 
 static int check_names(json_t *object, struct err *err)

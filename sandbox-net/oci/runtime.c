@@ -322,8 +322,12 @@ static int check_exec(const struct call *c, uint32_t risks, struct err *err)
 		if (take_option(&word, of_command, &given, err) ||
 		    (strcmp(given.name, "process") == 0 && process_capabilities(given.value, &caps, err)))
 			return -1;
-		if (strcmp(given.name, "cap") == 0 && cap_from_name(given.value, &value) == 0 && value < 64)
-			caps |= UINT64_C(1) << value;
+		if (strcmp(given.name, "cap") != 0 || !given.value)
+			continue;
+		/* What is unknown here (a list, of which libcap reads the first; "ALL") may be known to the runtime. */
+		if (strpbrk(given.value, ", ") || cap_from_name(given.value, &value) || value >= 64)
+			return err_set(err, "--cap %.64s: not a capability that is known here", given.value);
+		caps |= UINT64_C(1) << value;
 	}
 	if (caps & CAPS_DANGEROUS)
 		return err_set(

@@ -2,6 +2,7 @@
 /* See the header. Strings are passed over whole, so that digits in them stay what they are. */
 #include "sandbox-net/oci/wide.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,12 +76,14 @@ size_t wide_show(char *text)
 	while ((mark = strstr(at, HEAD))) {
 		const char *number = mark + sizeof(HEAD) - 1;
 		const size_t n = strspn(number, DIGITS);
+		/* With escape sequences a text may have the mark all the same, and more behind it than digits. */
+		const bool ours = n >= DIGITS_MIN && number[n] == '"';
 
 		memmove(to, at, (size_t)(mark - at));
 		to += mark - at;
-		memmove(to, number, n);
-		to += n;
-		at = mark + sizeof(HEAD) - 1 + n + 1; /* behind the quotation mark */
+		memmove(to, ours ? number : mark, ours ? n : sizeof(HEAD) - 1);
+		to += ours ? n : sizeof(HEAD) - 1;
+		at = ours ? mark + sizeof(HEAD) - 1 + n + 1 : mark + sizeof(HEAD) - 1;
 	}
 	memmove(to, at, strlen(at) + 1);
 	return (size_t)(to - text) + strlen(to);

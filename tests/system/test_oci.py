@@ -782,7 +782,8 @@ def test_refusal_is_in_the_system_log(lab):
             log.bind("/dev/log")
             log.settimeout(60)
             state = '{"id": "x", "pid": 2, "status": "\\\\u001b[31m\\\\n", "bundle": "/"}'
-            assert subprocess.run([sys.argv[1], "oci-hook"], input=state.encode()).returncode == 1
+            done = subprocess.run([sys.argv[1], "oci-hook"], input=state.encode(), stderr=subprocess.PIPE)
+            assert done.returncode == 1 and done.stderr.startswith(b'netgate: the container is "?[31m\\n" already'), done
             sys.stdout.buffer.write(log.recv(4096))
     """
     done = lab.on_host(["unshare", "--mount", "/usr/bin/python3", "-c", script, os.path.join(lab.programs(), "sandbox-net")])
@@ -831,6 +832,8 @@ def test_runtime_leaves_the_rest_alone(fake, words):
     (["exec", "--process", "/nonexistent", "id"], "/nonexistent"),
     (["exec", "--cap=CAP_NET_ADMIN", "id", "sh"], "CAP_NET_ADMIN or CAP_SYS_ADMIN"),
     (["exec", "-c", "cap_sys_admin", "id", "sh"], "CAP_NET_ADMIN or CAP_SYS_ADMIN"),
+    (["exec", "--cap", "CAP_CHOWN,CAP_NET_ADMIN", "id", "sh"], "--cap CAP_CHOWN,CAP_NET_ADMIN: not a capability"),
+    (["exec", "--cap", "ALL", "id", "sh"], "ALL: not a capability"),
 ], ids=lambda value: " ".join(value)[:60] if isinstance(value, list) else None)
 def test_runtime_refuses(fake, words, says):
     """Nothing is called, config.json is as it was, and the reason is where containerd looks for it."""
@@ -850,6 +853,8 @@ def test_runtime_refuses(fake, words, says):
 @pytest.mark.parametrize("text, says", [
     ("", "not JSON"), ("[]", "not a JSON object"), ("{}", 'no "linux"'), ('{"linux": [], "process": {}}', 'no "linux"'),
     ('{"linux": {}, "Linux": {"namespaces": []}}', "could be taken for"), ('{"linux": {}, "linux": {}}', "duplicate"),
+    ('{"linux": {"seccomp": {"defaultAction": "SCMP_ACT_ERRNO", "syscalls": [{"args": [{"valuetwo": 40}]}]}}}', "could be taken for"),
+    ('{"linux": {}, "hooks": {"PostStop": []}}', "could be taken for"),
     ('{"linux": {"seccomp": []}}', "seccomp"), ('{"linux": {"seccomp": {"defaultAction": "SCMP_ACT_ERRNO", "syscalls": {}}}}', "seccomp"),
     ('{"linux": {}, "hooks": {"createRuntime": {}}}', "createRuntime"), ('{"linux": {}, "hooks": []}', "hooks"),
     ('{"linux": {}, "mounts": {}}', "mounts"), ('{"linux": {}, "annotations": []}', None), ("[" * 100000, "not JSON"),

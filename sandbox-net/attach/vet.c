@@ -33,6 +33,7 @@
 #include "base/attach.h"
 #include "base/err.h"
 #include "sandbox-net/attach/caps.h"
+#include "sandbox-net/attach/hidden.h"
 #include "sandbox-net/attach/member.h"
 #include "sandbox-net/attach/target.h"
 #include "sandbox-net/gate/gate.h"
@@ -67,6 +68,7 @@ struct vet {
 	bool anybody;
 	enum vet_filter filter; /* of the worst process */
 	struct threads threads; /* of the process that is looked at: those that were; its memory is kept for the next */
+	struct hidden hidden;	/* who of them is in S */
 	pid_t dangerous;	/* a process with a say over the gate; BY_ENGINE: what the engine may start; 0: none */
 };
 
@@ -166,10 +168,17 @@ static pid_t next_number(int dir, size_t room)
 	return n < 0 ? -1 : 0;
 }
 
-/* Whom we may not look into is not of this sandbox. */
 static bool is_hidden(void)
 {
 	return errno == EACCES || errno == EPERM;
+}
+
+/* As member_network(); also of a process that is hidden, if it is in S. Else that is not of this sandbox. */
+static uint64_t network_of(const struct vet *v, int dir, const char *name)
+{
+	const uint64_t net = member_network(dir, name);
+
+	return !net && is_hidden() && hidden_is_in(&v->hidden, dir, name) ? v->target->ino : net;
 }
 
 /* What failed with anything else (no descriptor, no memory) may be there, unseen. */
@@ -191,7 +200,7 @@ static bool look_at_thread(struct vet *v, pid_t pid, int tasks, pid_t tid, const
 	int dir;
 
 	snprintf(name, sizeof(name), "%d", (int)tid);
-	net = member_network(tasks, name);
+	net = network_of(v, tasks, name);
 	if (net != v->target->ino)
 		return net || is_hidden() || has_ended();
 	v->anybody = true;
@@ -300,7 +309,7 @@ static void look_at_process(struct vet *v, pid_t pid, int dir)
  */
 static bool may_be_in(const struct vet *v, int proc, const char *pid)
 {
-	const uint64_t net = member_network(proc, pid);
+	const uint64_t net = network_of(v, proc, pid);
 	char path[32];
 	struct stat task;
 
@@ -444,7 +453,9 @@ static int vet(void *arg, int *fds, struct err *err)
 		return err_set(err, "it belongs to a user namespace above ours");
 	v->same_owner = same_file(&st, &v->gate_owner);
 	find_over(v, owner);
-	if (gate_check_empty(v->target->netns, v->tap, err) || look_at_all(v, err))
+	/* Closed by the end of this process. */
+	if (gate_check_empty(v->target->netns, v->tap, err) || hidden_open(&v->hidden, v->target->netns, err) ||
+	    look_at_all(v, err))
 		return -1;
 	look_at_engine(v);
 	return judge(v, err);

@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -421,6 +422,32 @@ def test_risk_of_a_user(lab):
         with Sandbox(lab, lab.user, caps=False) as sandbox:
             assert gate.attach(sandbox).returncode == 0
             assert sandbox.links() == ["lo", "eth0"]
+
+
+@pytest.fixture
+def unreadable(lab):
+    """sleep(1), which everybody may execute and root alone may read: the kernel hides the namespaces of such a process from all others."""
+    path = os.path.join(lab.folder, "unreadable")
+    shutil.copy(shutil.which("sleep"), path)
+    os.chmod(path, 0o711)
+    yield path
+    os.unlink(path)
+
+
+def test_risk_of_one_that_is_hidden(lab, unreadable):
+    """One in another network is of no concern."""
+    with Gate(lab, user=lab.user) as gate, Sandbox(lab, lab.user, caps=False) as sandbox:
+        for network in (["--net"], []):
+            enter = ["nsenter", f"--target={sandbox.pid}", "--user", *network, "--preserve-credentials", unreadable, "infinity"]
+            with subprocess.Popen(lab.host.command(enter, lab.user)) as hidden:
+                try:
+                    wait_for(lambda: os.readlink(f"/proc/{hidden.pid}/exe") == unreadable, "the program")
+                    if network:
+                        assert f"process {hidden.pid} in it has, or can gain, CAP_NET_ADMIN" in refused(lab, gate, sandbox)
+                    else:
+                        assert gate.attach(sandbox).returncode == 0
+                finally:
+                    hidden.kill()
 
 
 def test_other_users(lab):

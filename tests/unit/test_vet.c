@@ -27,6 +27,7 @@
 #include <cmocka.h>
 
 #include "base/err.h"
+#include "sandbox-net/attach/hidden.h"
 #include "sandbox-net/attach/member.h"
 #include "sandbox-net/attach/target.h"
 #include "sandbox-net/gate/gate.h"
@@ -102,6 +103,22 @@ int gate_check_empty(int s_netns, const struct gate_tap *tap, struct err *err)
 	(void)tap;
 	(void)err;
 	return 0;
+}
+
+int hidden_open(struct hidden *h, int netns, struct err *err)
+{
+	(void)h;
+	(void)netns;
+	(void)err;
+	return 0;
+}
+
+bool hidden_is_in(const struct hidden *h, int dir, const char *name)
+{
+	(void)h;
+	(void)dir;
+	(void)name;
+	return false;
 }
 
 int netns_run_apart(int (*work)(void *arg, int *fds, struct err *err), void *arg, int *fds, size_t n_fds,

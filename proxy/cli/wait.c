@@ -18,6 +18,7 @@
 
 #include "base/err.h"
 #include "base/fdpass.h"
+#include "base/fds.h"
 #include "base/notify.h"
 #include "base/tell.h"
 #include "proxy/audit/audit.h"
@@ -93,8 +94,11 @@ static int run_session(void *arg, struct session *s)
 
 /* ---- the background ---- */
 
-/* Forks; returns the child's end of a pipe in the child, and in the parent -1 with the exit status when the child is ready. */
-static int go_to_background(int *status, struct err *err)
+/*
+ * Forks; returns the child's end of a pipe in the child, and in the parent -1 with the exit status when the child is ready. Whatever else
+ * the caller had open, the child has not: it would keep a sandbox's namespace for ever, or somebody waiting for the end of a pipe.
+ */
+static int go_to_background(const struct job *j, int *status, struct err *err)
 {
 	int ends[2], child_status = 0;
 	pid_t pid;
@@ -107,7 +111,9 @@ static int go_to_background(int *status, struct err *err)
 	if (pid < 0)
 		return err_set_errno(err, errno, "fork");
 	if (pid == 0) {
-		close(ends[0]);
+		int kept[] = { ends[1], j->log.fd, j->options.ready_fd };
+
+		fds_keep_only(kept, sizeof(kept) / sizeof(*kept));
 		setsid();
 		return ends[1];
 	}
@@ -212,7 +218,7 @@ int wait_for_sandboxes(struct job *j, struct err *err)
 		return command_fail(EXIT_NETGATE, err);
 	job_tell_warnings(j, STDERR_FILENO);
 	if (o->detach) {
-		waiting = go_to_background(&status, err);
+		waiting = go_to_background(j, &status, err);
 		j->log.created = j->log.created && waiting >= 0; /* it is the child's now, to be removed or not */
 		if (waiting < 0)
 			return err->text[0] ? command_fail(EXIT_NETGATE, err) : status;

@@ -424,6 +424,23 @@ def test_risk_of_a_user(lab):
             assert sandbox.links() == ["lo", "eth0"]
 
 
+def test_the_background_has_no_descriptor_of_the_caller(lab):
+    """A namespace would be kept for ever, and a pipe never read to its end."""
+    log = os.path.join(lab.workspace(), "log.jsonl")
+    with Sandbox(lab) as sandbox:
+        network = os.open(f"/proc/{sandbox.pid}/ns/net", os.O_RDONLY)
+        try:
+            done = sandbox_net(lab, ["attach", "--allow", "ok.test", "--pid", str(sandbox.pid), "--log", log], pass_fds=[network])
+        finally:
+            os.close(network)
+        assert done.returncode == 0, done
+        (gate,) = [entry for entry in listed(lab) if entry["job"] == f"pid-{sandbox.pid}"]
+        for process in (gate["netgate"], gate["pid"]):
+            held = [os.readlink(f"/proc/{process}/fd/{fd}") for fd in os.listdir(f"/proc/{process}/fd")]
+            assert f"net:[{sandbox.netns}]" not in held, held
+    wait_for(lambda: read_log(log)[-1]["type"] == "end", "the end of the gate")
+
+
 @pytest.fixture
 def unreadable(lab):
     """sleep(1), which everybody may execute and root alone may read: the kernel hides the namespaces of such a process from all others."""

@@ -22,6 +22,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/bucket.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "sandbox-net/attach/jobs.h"
 #include "sandbox-net/attach/options.h"
@@ -36,6 +38,8 @@
 #define AT_ONCE_USER	4    /* of one user */
 #define SILENT_MS	2000 /* for a netgate to say what it has: a start waits for each that does not */
 #define GATES_USER	128  /* of one user: their processes are root's, and count for none of the user's own limits */
+#define SAID_RATE	10 /* refusals a second that are written to stderr, which ends in a journal that others need, too */
+#define SAID_BURST	100
 
 static const char help[] =
 	"usage: sandbox-net oci-service [--permits DIR] [netgate's options]\n"
@@ -57,6 +61,8 @@ struct service {
 		pid_t pid; /* 0: free */
 		uid_t uid;
 	} at_work[AT_ONCE_MAX];
+	struct bucket said;
+	uint64_t unsaid; /* refusals since the last one that was written */
 };
 
 static volatile sig_atomic_t stop;
@@ -259,14 +265,32 @@ static pid_t *place_for(struct service *s, uid_t uid)
 	return at_work(s, uid) < AT_ONCE_USER ? free_one : NULL;
 }
 
+static void say_unsaid(struct service *s)
+{
+	if (s->unsaid > 0)
+		fprintf(stderr, "sandbox-net: %llu more requests were refused\n", (unsigned long long)s->unsaid);
+	s->unsaid = 0;
+}
+
+/* Everybody may ask, as often as he likes. */
+static void say_refused(struct service *s, uid_t uid, const char *why)
+{
+	if (!bucket_take(&s->said, clock_mono_us())) {
+		s->unsaid++;
+		return;
+	}
+	say_unsaid(s);
+	fprintf(stderr, "sandbox-net: user %u: %s\n", uid, why);
+}
+
 /* What was not read would reach the other side as an error, before the answer. */
-static void refuse(int sock, uid_t uid, uint32_t how, const char *why)
+static void refuse(struct service *s, int sock, uid_t uid, uint32_t how, const char *why)
 {
 	struct answer_msg answer = { .magic = REQUEST_MAGIC, .refused = how };
 	char scrap;
 
 	snprintf(answer.text, sizeof(answer.text), "%s", why);
-	fprintf(stderr, "sandbox-net: user %u: %s\n", uid, why);
+	say_refused(s, uid, why);
 	(void)!recv(sock, &scrap, sizeof(scrap), MSG_DONTWAIT);
 	(void)send(sock, &answer, sizeof(answer), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
@@ -279,12 +303,12 @@ static void begin(struct service *s, int sock, uid_t uid)
 	pid_t *place;
 
 	if (permits_of(s, uid, permits, &err)) {
-		refuse(sock, uid, REQUEST_REFUSED, err.text);
+		refuse(s, sock, uid, REQUEST_REFUSED, err.text);
 		return;
 	}
 	place = place_for(s, uid);
 	if (!place) {
-		refuse(sock, uid, REQUEST_BUSY, "the service is busy with other containers");
+		refuse(s, sock, uid, REQUEST_BUSY, "the service is busy with other containers");
 		return;
 	}
 	*place = fork();
@@ -342,8 +366,10 @@ static int run(struct service *s, struct err *err)
 		return -1;
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
+	s->said = bucket_full(SAID_RATE, SAID_BURST, clock_mono_us());
 	while (!stop)
 		accept_one(s);
+	say_unsaid(s);
 	(void)unlink(REQUEST_PATH);
 	return 0;
 }

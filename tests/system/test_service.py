@@ -79,10 +79,12 @@ class Service:
 
 
 @pytest.fixture
-def service(lab, tmp_path):
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        os.chmod(folder, 0o755)
-    with Service(lab, str(tmp_path)) as it:
+def service(lab):
+    """In a folder that users may enter: of pytest's own, another run of it takes that away."""
+    folder = lab.workspace()
+    for path in (folder, lab.folder):
+        os.chmod(path, 0o755)
+    with Service(lab, folder) as it:
         yield it
 
 
@@ -131,6 +133,30 @@ def test_lock_of_a_user(lab, service):
         wait_for(lambda: again.poll() is not None or os.path.exists(f"/proc/{again.pid}/root{folder}/socket"), "the service")
         again.terminate()
         assert again.wait() == 0, again.stderr.read()
+
+
+ASK = """
+import socket, sys, time
+begun, asked = time.monotonic(), 3000
+for _ in range(asked):
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    sock.connect("/run/netgate-service/socket")
+    sock.recv(1000)
+    sock.close()
+print(asked, time.monotonic() - begun)
+"""
+
+
+def test_refusals_that_are_many(lab, service):
+    """Whoever asks again and again does not fill the journal; none goes uncounted."""
+    done = subprocess.run(service.command([sys.executable, "-c", ASK], 400000), capture_output=True, text=True, timeout=120)
+    asked, seconds = map(float, done.stdout.split())
+    service.process.terminate()
+    assert service.process.wait() == 0
+    said = service.said().splitlines()
+    refused = [line for line in said if "permits nothing to user 400000" in line]
+    more = [int(line.split()[1]) for line in said if line.endswith("more requests were refused")]
+    assert len(refused) + sum(more) == asked and 100 <= len(refused) <= 100 + 10 * (seconds + 1), (len(refused), more, seconds)
 
 
 def test_nothing_is_permitted(lab, service):

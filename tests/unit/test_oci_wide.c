@@ -78,7 +78,8 @@ static void the_mark_is_refused(void **state)
 /* Escape sequences are read by jansson, not by wide_hide(): a text that has become a mark that way is no number. */
 static void a_mark_that_was_escaped(void **state)
 {
-	static const char text[] = "{\"a\":\"\\u006eetgate-number:5,\",\"b\":\"\\u006eetgate-number:\",\"c\":18446744073709551615}";
+	static const char text[] =
+		"{\"a\":\"\\u006eetgate-number:5,\",\"b\":\"\\u006eetgate-number:\",\"c\":18446744073709551615}";
 	size_t len;
 	char *hidden = wide_hide(text, sizeof(text) - 1, &len), *out;
 	json_t *object;

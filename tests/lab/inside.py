@@ -36,6 +36,17 @@ def read_all(sock):
     return out
 
 
+def take(sock, length):
+    """Exactly so many bytes. (MSG_WAITALL does not wait on a socket with a timeout.)"""
+    out = b""
+    while len(out) < length:
+        piece = sock.recv(length - len(out))
+        if not piece:
+            raise EOFError(out)
+        out += piece
+    return out
+
+
 def read_until(sock, end):
     out = b""
     while not out.endswith(end):

@@ -66,8 +66,8 @@ def test_other_servers_are_the_gate_too(lab, who):
                     with tcp(server, 53) as sock:
                         query = dns_query(name)
                         sock.sendall(struct.pack("!H", len(query)) + query)
-                        length = struct.unpack("!H", sock.recv(2, socket.MSG_WAITALL))[0]
-                        reply = dns_read(sock.recv(length, socket.MSG_WAITALL))
+                        length = struct.unpack("!H", take(sock, 2))[0]
+                        reply = dns_read(take(sock, length))
                         show(rcode=reply["rcode"], answers=len(reply["answers"]))
         """, "8.8.8.8", v4("dns"), v6("dns"), user=who)
     expected = [{"rcode": NXDOMAIN, "answers": 0}] * 2 + [{"rcode": 0, "answers": 1}] * 2
@@ -144,8 +144,8 @@ def test_many_queries_on_one_connection(lab):
             sock.sendall(b"".join(struct.pack("!H", len(query)) + query for query in queries))
             seen = {}
             for _ in queries:
-                length = struct.unpack("!H", sock.recv(2, socket.MSG_WAITALL))[0]
-                reply = sock.recv(length, socket.MSG_WAITALL)
+                length = struct.unpack("!H", take(sock, 2))[0]
+                reply = take(sock, length)
                 seen[struct.unpack("!H", reply[:2])[0]] = dns_read(reply)["answers"][0][1]
             show(ids=len(seen), addresses=len(set(seen.values())))
     """)

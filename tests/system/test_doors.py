@@ -38,10 +38,10 @@ def socks_request(name, port, command=1, kind=None):
 def socks(name, port, early=b"", send=at_once, gate_port=1080, **more):
     sock = tcp(GATE, gate_port)
     send(sock, b"\\5\\1\\0")
-    assert sock.recv(2, socket.MSG_WAITALL) == b"\\5\\0"
+    assert take(sock, 2) == b"\\5\\0"
     send(sock, socks_request(name, port, **more) + early)
-    answer = sock.recv(10, socket.MSG_WAITALL)
-    assert len(answer) == 10 and answer[0] == 5, answer
+    answer = take(sock, 10)
+    assert answer[0] == 5, answer
     return sock, answer[1]
 
 def tls_in(sock, name):
@@ -306,7 +306,7 @@ def test_address_rule(lab):
         for sock in (connect("203.0.114.90:7")[0], socks(socket.inet_aton(sys.argv[1]), 7, kind=1)[0],
                      socks(socket.inet_pton(socket.AF_INET6, sys.argv[2]), 7, kind=4)[0], socks(sys.argv[1], 7)[0]):
             sock.sendall(b"ping\\n")
-            show(echo=sock.recv(5, socket.MSG_WAITALL).decode())
+            show(echo=take(sock, 5).decode())
         (code, _, body), = http(GATE, 3128, b"GET http://" + sys.argv[3].encode() + b"/hello HTTP/1.1\\r\\nHost: " +
                                 sys.argv[3].encode() + b"\\r\\n\\r\\n")
         show(code=code)
@@ -443,7 +443,7 @@ def test_any_bytes_and_server_first(lab):
     result = run(lab, ["--allow", "raw.test:7/tcp", "--allow", f"raw.test:{PORTS['banner']}"], """
         for sock in (connect("raw.test:7", early=b"GET / HTTP/1.1\\r\\nHost: bad.test\\r\\n\\r\\n")[0],
                      socks("raw.test", 7, early=b"GET / HTTP/1.1\\r\\nHost: bad.test\\r\\n\\r\\n")[0]):
-            show(echo=sock.recv(35, socket.MSG_WAITALL).decode())
+            show(echo=take(sock, 34).decode())
         for sock in (connect("raw.test:%s" % sys.argv[1])[0], socks("raw.test", int(sys.argv[1]))[0]):
             show(banner=len(sock.recv(100)) > 0)
     """, str(PORTS["banner"]))
@@ -704,7 +704,7 @@ def test_socks_byte_by_byte(lab, who):
         sock = tcp(GATE, 3128)
         tls = Tls("ok.test")
         sock.sendall(b"\\5\\2\\2\\0" + socks_request("ok.test", 443) + tls.hello())
-        show(greeting=sock.recv(2, socket.MSG_WAITALL).hex(), reply=sock.recv(10, socket.MSG_WAITALL).hex())
+        show(greeting=take(sock, 2).hex(), reply=take(sock, 10).hex())
         tls.handshake(sock, lambda sock, data: data and sock.sendall(data))
         show(body=tls.exchange(sock, b"GET /hello HTTP/1.1\\r\\nHost: ok.test\\r\\nConnection: close\\r\\n\\r\\n").decode()[-19:])
     """, user=who)

@@ -17,14 +17,6 @@ RETRY_RANDOM = hashlib.sha256(b"HelloRetryRequest").digest()
 INSIDE = """
 GATE = "10.200.0.1"
 
-def take(sock, n):
-    out = b""
-    while len(out) < n:
-        piece = sock.recv(n - len(out))
-        assert piece, out
-        out += piece
-    return out
-
 def reach(door, name="ok.test", port=443):
     if door == "transparent":
         return tcp(name, port)
@@ -179,7 +171,7 @@ def test_nothing_of_the_second_hello_gets_there(lab, retrier, door):
     """, door)
     assert [seen["end"] for seen in result.shown] == ["15030300020231"] * 18, result
     first = bytes.fromhex(result.shown[0]["first"])
-    wait_for(lambda: len(retrier.got) == 18)
+    wait_for(lambda: len(retrier.got) == 18 and all(seen.end for seen in lab.raw.seen), "the ends of all connections")
     assert {bytes(got) for got in retrier.got} <= {first, first + b"\x14\3\3\0\1\1"}, result
     reasons = [record["reason"] for record in result.of("decision", verdict="deny", door=door)]
     assert reasons == ["name_mismatch"] * 15 + ["tls_malformed"] * 3, result
@@ -322,6 +314,7 @@ def test_a_second_hello_above_the_limit(lab, retrier):
         show(rest=fate(sock)[1].hex(), first=len(first))
     """)
     (seen,) = result.shown
+    wait_for(lambda: all(seen.end for seen in lab.raw.seen), "the end of the connection")
     assert seen["rest"] == "15030300020231" and len(retrier.got[0]) == seen["first"], result
     assert result.one("decision", verdict="deny", door="transparent")["reason"] == "limit_upload", result
     close = result.one("close")

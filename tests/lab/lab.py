@@ -21,7 +21,7 @@ from . import mirror
 from .ca import CA
 from .capture import Capture
 from .dns import Server as DnsServer
-from .loop import Loop
+from .loop import Loop, wait_for
 from .ns import MountNS, NetNS
 from .raw import Raw, Ssh
 from .run import MARK, Running
@@ -35,6 +35,7 @@ NET4, NET6 = "203.0.114", "2a0f:1ab:0"
 HOSTS = {"dns": 53, "web": 80, "h2": 81, "raw": 90, "ssh": 22, "other": 85}
 UDP_ECHO = 5000  # the port of "raw" that sends datagrams back
 DEAD = 66  # routed to the internet, and nothing there answers
+ORPHANS = {"04", "05", "09", "0B"}  # in /proc/net/tcp: FIN_WAIT1, FIN_WAIT2, LAST_ACK, CLOSING
 MORE_HOSTS = range(100, 256, 4)  # of these numbers are the networks of the hosts that tests add
 METADATA = "169.254.169.254"
 TUN = "/dev/net/tun"
@@ -111,6 +112,18 @@ class Host:
         command = ["nsenter", f"--net={self.net.path}", f"--mount={(mounts or self.mounts()).path}",
                    f"--wdns={cwd or self.lab.folder}"]
         return command + (user.become if user else []) + list(argv)
+
+    def settle(self):
+        """Waits for the end of connections whose process is gone: the kernel still sends their last packets."""
+        wait_for(lambda: not self._orphans(), f"the end of what was sent by {self.name}", 120)
+
+    def _orphans(self):
+        rows = []
+        with self.net.inside():
+            for table in ("tcp", "tcp6"):
+                with open(f"/proc/thread-self/net/{table}") as lines:
+                    rows += [line.split() for line in lines]
+        return [row for row in rows if row[3] in ORPHANS and row[9] == "0"]
 
     def mount_table(self):
         """What is mounted on this host."""
@@ -280,8 +293,10 @@ class Lab:
             seen.clear()
 
     def capture(self, host=None):
-        """Everything that `host` (the dual-stack one by default) sends while the returned context lasts."""
-        return Capture(self.inet, (host or self.host).name)
+        """Everything that `host` (the dual-stack one by default) sends while the returned context lasts, and nothing of what was before."""
+        host = host or self.host
+        host.settle()
+        return Capture(self.inet, host.name)
 
     # Running things
 

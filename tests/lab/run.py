@@ -4,6 +4,7 @@
 import dataclasses
 import json
 import os
+import select
 
 # Safety net for a run that hangs, far above what a busy machine takes.
 TIMEOUT = 120
@@ -51,6 +52,30 @@ class Result:
         return self.describe()
 
 
+def name_of(pid):
+    """What the process is called; "" when it is gone."""
+    try:
+        with open(f"/proc/{pid}/comm") as comm:
+            return comm.read().strip()
+    except OSError:
+        return ""
+
+
+def end(pid):
+    """Kills a process and waits until it holds nothing any more."""
+    try:
+        fd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        os.kill(pid, 9)
+        select.select([fd], [], [])
+    except ProcessLookupError:
+        pass
+    finally:
+        os.close(fd)
+
+
 def read_log(path):
     """Every complete line of a log; a line that is no JSON object is an error of the test."""
     if not path or not os.path.exists(path):
@@ -91,13 +116,17 @@ class Running:
         decode = lambda data: data.decode("utf-8", "replace") if isinstance(data, bytes) else data or ""
         return Result(self.process.returncode, decode(out), decode(err), self.log, self.command)
 
+    @property
+    def proxy(self):
+        """The proxy of a job that this is the monitor of: its first child of the name. The finder comes later, and has that name for a moment."""
+        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children") as children:
+            return next(pid for pid in map(int, children.read().split()) if name_of(pid) == "netgate")
+
     def kill(self):
-        """Ends it and everything that it started."""
-        for pid in self.processes():
-            try:
-                os.kill(pid, 9)
-            except ProcessLookupError:
-                pass
+        """Ends it and everything that it started, and waits until all of that is gone."""
+        while pids := self.processes():
+            for pid in pids:
+                end(pid)
         self.process.kill()
         self.process.wait()
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):

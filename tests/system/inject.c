@@ -4,12 +4,13 @@
  *
  *   inject PID NUMBER [ARG|@HEX]...
  *
- * The process must be waiting in a system call: the instruction that made it is used again. The bytes that HEX stands
- * for, with a NUL behind them, are put on its stack.
+ * The instruction of a system call that the process waits in is used again; when it is at work, that is awaited. The bytes that HEX
+ * stands for, with a NUL behind them, are put on its stack.
  * Prints "result N" (negative: -errno), or "signal N" when the process died of it, and lets it go on where it was.
  */
 #include <elf.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,6 +106,23 @@ static void registers(pid_t pid, enum __ptrace_request request, struct user_regs
 	die("ptrace, registers");
 }
 
+/* Stops the process in a system call, and leaves the registers that it has there in `r`. */
+static void stop_in_call(pid_t pid, struct user_regs_struct *r)
+{
+	for (;;) {
+		if (ptrace(PTRACE_ATTACH, pid, NULL, NULL) < 0)
+			die("ptrace, attach");
+		wait_for_stop(pid);
+		registers(pid, PTRACE_GETREGSET, r);
+		errno = 0;
+		if (CODE((unsigned long)ptrace(PTRACE_PEEKTEXT, pid, PC(r) - CALL_LEN, NULL)) == CALL_CODE && !errno)
+			return;
+		if (ptrace(PTRACE_DETACH, pid, NULL, NULL) < 0)
+			die("ptrace, detach");
+		poll(NULL, 0, 1);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct user_regs_struct saved, regs;
@@ -114,17 +132,9 @@ int main(int argc, char **argv)
 	if (argc < 3 || argc > 3 + ARGS_MAX)
 		return 2;
 	pid = (pid_t)strtol(argv[1], NULL, 10);
-	if (ptrace(PTRACE_ATTACH, pid, NULL, NULL) < 0)
-		die("ptrace, attach");
-	wait_for_stop(pid);
-	registers(pid, PTRACE_GETREGSET, &saved);
+	stop_in_call(pid, &saved);
 	regs = saved;
 	PC(&regs) -= CALL_LEN;
-	errno = 0;
-	if (CODE((unsigned long)ptrace(PTRACE_PEEKTEXT, pid, PC(&regs), NULL)) != CALL_CODE || errno) {
-		fprintf(stderr, "process %d is not in a system call\n", pid);
-		return 1;
-	}
 	for (int i = 3; i < argc; i++) {
 		args[i - 3] = strtoul(argv[i], NULL, 0);
 		if (argv[i][0] == '@') {

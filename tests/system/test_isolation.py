@@ -30,23 +30,17 @@ FINDER_CAPABILITIES = 1 << 19 | 1 << 2  # SYS_PTRACE, DAC_READ_SEARCH
 def roles(running):
     """{role: pid} of a job whose finder is there."""
     wait_for(lambda: running.filtered("netgate-finder"), "the finder")
-    found = {}
-    for pid, name in running.processes().items():
-        if pid == running.process.pid:
-            continue
-        role = {"netgate": "proxy", "netgate-finder": "finder", "sandbox-net": "launcher"}.get(name)
-        if role:
-            found.setdefault(role, pid)
-    return found
+    return {"proxy": running.child(), "finder": running.filtered("netgate-finder")}
 
 
 @pytest.fixture
 def job(lab, who):
-    """A job with an open connection."""
+    """A job with an open connection; its processes are at rest."""
     with lab.start(["--allow", "raw.test:4444"], lab.script("sock = tcp('raw.test', 4444)\nsock.send(b'x')\nshow(ready=True)\nsys.stdin.read()"),
                    stdin=subprocess.PIPE, user=who) as running:
         running.next()
         wait_for(lambda: lab.raw.of("mute"), "the connection")
+        wait_for(lambda: any(record["type"] == "process" and "conn" in record for record in running.records), "the end of the look at who made it")
         yield running
 
 

@@ -3,7 +3,7 @@
 
 from .lab import DEAD, METADATA, PORTS, PRIVATE, UDP_ECHO, Lab, v4, v6
 from .loop import wait_for
-from .run import Result, read_log
+from .run import Result, child_of, read_log
 from .web import pattern, ws_frame
 
-__all__ = ["DEAD", "METADATA", "PORTS", "PRIVATE", "UDP_ECHO", "Lab", "Result", "pattern", "read_log", "v4", "v6", "wait_for", "ws_frame"]
+__all__ = ["DEAD", "METADATA", "PORTS", "PRIVATE", "UDP_ECHO", "Lab", "Result", "child_of", "pattern", "read_log", "v4", "v6", "wait_for", "ws_frame"]

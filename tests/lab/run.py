@@ -61,6 +61,12 @@ def name_of(pid):
         return ""
 
 
+def child_of(pid, name):
+    """The first of a process's children that is called so. (After the proxy comes the finder, a netgate by name until it is at its work.)"""
+    with open(f"/proc/{pid}/task/{pid}/children") as children:
+        return next(child for child in map(int, children.read().split()) if name_of(child) == name)
+
+
 def end(pid):
     """Kills a process and waits until it holds nothing any more."""
     try:
@@ -116,11 +122,9 @@ class Running:
         decode = lambda data: data.decode("utf-8", "replace") if isinstance(data, bytes) else data or ""
         return Result(self.process.returncode, decode(out), decode(err), self.log, self.command)
 
-    @property
-    def proxy(self):
-        """The proxy of a job that this is the monitor of: its first child of the name. The finder comes later, and has that name for a moment."""
-        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children") as children:
-            return next(pid for pid in map(int, children.read().split()) if name_of(pid) == "netgate")
+    def child(self, name="netgate"):
+        """child_of() the process that was started: of the monitor, the proxy, or with "sandbox-net" the launcher."""
+        return child_of(self.process.pid, name)
 
     def kill(self):
         """Ends it and everything that it started, and waits until all of that is gone."""

@@ -82,9 +82,9 @@ def test_error_in_the_code(lab, who):
 
 
 def test_code_that_runs_away(lab, who):
-    result, told = run(lab, who, "print('begun', flush=True)\nwhile True:\n    pass\n", timeout="2s")
+    result, told = run(lab, who, "print('begun', flush=True)\nwhile True:\n    pass\n", timeout="5s")
     assert without_notes(told) == {"exit": 124, "signal": 15, "timed_out": True, "stdout": "begun\n"}, result
-    result, told = run(lab, who, "while True:\n    print('x' * 1000)\n", timeout="2s")
+    result, told = run(lab, who, "while True:\n    print('x' * 1000)\n", timeout="5s")
     assert told["exit"] == 124 and len(told["stdout"]) == 1 << 20 and told["stdout_truncated"], told["exit"]
 
 
@@ -96,7 +96,7 @@ while True:
         os.fork()
     except OSError:
         time.sleep(0.1)
-""", timeout="2s")
+""", timeout="5s")
     assert told["exit"] == 124 and told["timed_out"], result
     assert who or told["forks_refused"] > 0 and "the limit of processes was reached" in told["notes"][0], told
 

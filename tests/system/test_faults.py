@@ -117,7 +117,7 @@ def test_no_more_descriptors(lab):
     most = 50  # fewer than the connections that the proxy would take
     with lab.start(["--allow", "ok.test"], lab.script(script, v4("web")), stdin=subprocess.PIPE, wrap=["prlimit", f"--nofile={most}:{most}"]) as running:
         assert running.ask("ask") == {"status": 200}
-        (proxy,) = [pid for pid, name in running.processes().items() if name == "netgate" and pid != running.process.pid]
+        proxy = running.child()
         used = len(os.listdir(f"/proc/{proxy}/fd"))
         running.ask("take")
         wait_for(lambda: len(os.listdir(f"/proc/{proxy}/fd")) >= most - 1, "the last descriptor")

@@ -88,7 +88,7 @@ def test_to_the_monitor(lab, inject, messages):
     with lab.start(["--allow", "ok.test"], lab.script("show(ready=True)\nsys.stdin.read()"), stdin=subprocess.PIPE) as running:
         running.next()
         wait_for(lambda: "netgate-finder" in running.processes().values(), "the finder")
-        (proxy,) = [pid for pid, name in running.processes().items() if name == "netgate" and pid != running.process.pid]
+        proxy = running.child()
         # The first is the monitor's, which it was started with; the finder's came later.
         fd = unix_sockets(proxy)[0]
         for message in messages:

@@ -124,9 +124,9 @@ def test_standard_input_is_the_commands(lab, who):
 
 
 def test_time_limit(lab, who):
-    result, got = run(lab, ["--timeout", "1s"], ["sh", "-c", "echo begun; exec sleep 1000"], user=who)
+    result, got = run(lab, ["--timeout", "3s"], ["sh", "-c", "echo begun; exec sleep 1000"], user=who)
     assert result.rc == got["exit"] == 124 and got["timed_out"] and got["signal"] == 15 and got["stdout"] == "begun\n", result
-    assert 900 < got["ms"] < 60_000 and result.err == "", result
+    assert 2900 < got["ms"] < 60_000 and result.err == "", result
 
 
 def test_memory_limit(lab):
@@ -156,9 +156,7 @@ def test_failures(lab, who, args, command, status, error):
 def test_proxy_that_is_killed(lab):
     with lab.start(["--json"], ["sleep", "1000"]) as running:
         wait_for(lambda: "sleep" in running.processes().values(), "the command")
-        children = [int(pid) for pid in open(f"/proc/{running.process.pid}/task/{running.process.pid}/children").read().split()]
-        # The finder, which is nobody as well, comes later.
-        os.kill(min(pid for pid in children if os.stat(f"/proc/{pid}").st_uid == 65534), 9)
+        os.kill(running.child(), 9)
         result = running.finish()
     got = json.loads(result.out)
     assert result.rc == got["exit"] == 125 and "the proxy was killed by signal 9" in got["error"], result

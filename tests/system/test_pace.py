@@ -92,11 +92,6 @@ def upstreams(whole_lab):
         yield
 
 
-def proxy_of(running):
-    """The proxy: of the processes that the monitor made by fork, the first."""
-    return min(pid for pid, name in running.processes().items() if name == "netgate" and pid != running.process.pid)
-
-
 def cpu_seconds(pid):
     with open(f"/proc/{pid}/stat") as stat:
         fields = stat.read().rpartition(")")[2].split()
@@ -222,7 +217,7 @@ def test_client_resets_during_an_exchange(lab, upstreams):
             show(reset=True)
     """), str(AWAIT_END)), stdin=subprocess.PIPE) as running:
         running.ask()
-        proxy = proxy_of(running)
+        proxy = running.child()
         wait_for(lambda: [seen for seen in lab.raw.seen if seen.received], "the request upstream")
         busy = descriptors(proxy)
         running.ask()
@@ -278,7 +273,7 @@ def test_no_busy_loop(lab, upstreams):
         show(status=http("ok.test", 80, get("hello", host="ok.test"))[0][0])
     """), str(ANSWER), str(BY_CLOSE), str(STREAM)), stdin=subprocess.PIPE) as running:
         count = running.next()["count"]
-        proxy = proxy_of(running)
+        proxy = running.child()
         wait_for(lambda: [seen.end for seen in lab.raw.seen] == ["closed"] * count, "the end of every upstream")
         before = cpu_seconds(proxy)
         with pytest.raises(subprocess.TimeoutExpired):

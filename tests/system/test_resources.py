@@ -126,7 +126,7 @@ def test_threads_count_as_processes(lab, who):
 
 def test_fork_bomb(lab, who):
     """It ignores that it should end, too: the time limit ends it all the same, and what it tried is on record."""
-    with lab.start(["--pids", "20", "--timeout", "2s"], lab.script("""
+    with lab.start(["--pids", "20", "--timeout", "4s"], lab.script("""
         import signal
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         while True:

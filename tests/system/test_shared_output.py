@@ -53,7 +53,7 @@ class Blocked:
 def test_blocked_stderr_holds_nothing_up(lab, kind):
     """A time limit, a signal and the command's own end: netgate ends, and the log is complete."""
     wait = "show(ready=True)\nsys.stdin.read()"
-    with (Blocked(lab, kind, ["--timeout", "1s"], wait) as limited, Blocked(lab, kind, [], wait) as signalled,
+    with (Blocked(lab, kind, ["--timeout", "5s"], wait) as limited, Blocked(lab, kind, [], wait) as signalled,
           Blocked(lab, kind, [], "show(ready=True)") as ending, Blocked(lab, kind, ["--verbose"], """
               for _ in range(50):
                   http("ok.test", 80, b"GET /hello HTTP/1.1\\r\\nHost: ok.test\\r\\n\\r\\n")
@@ -64,7 +64,7 @@ def test_blocked_stderr_holds_nothing_up(lab, kind):
             assert running.next() == {"ready": True}
         signalled.process.send_signal(signal.SIGTERM)
         for running, status in cases:
-            assert running.process.wait(30) == status
+            assert running.process.wait(120) == status
             wait_for(lambda: not running.processes(), "the end of every process")
             assert running.records[-1]["type"] == "end"
         assert len([record for record in verbose.records if record["type"] == "close"]) == 50
@@ -81,7 +81,7 @@ def test_flags_of_stderr_stay_the_callers(lab):
             show(nonblocking=bool(flags & os.O_NONBLOCK))
         """), stderr=writer) as running:
             assert running.next() == {"nonblocking": False}
-            assert running.process.wait(30) == 0
+            assert running.process.wait(120) == 0
         assert fcntl.fcntl(writer, fcntl.F_GETFL) & os.O_NONBLOCK, "the command's own change is still there"
         os.close(writer)
         writer = -1

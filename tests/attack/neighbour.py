@@ -12,7 +12,7 @@ from .attempt import NEIGHBOUR
 
 PAUSE = 0.1  # seconds between two requests
 PORT = 8000  # where it listens, at its own address
-LIMIT = 6000  # requests: an end for when nobody ends it
+LIMIT = 100_000  # requests: an end for when nobody ends it
 
 LOOP = """
     import threading

@@ -8,7 +8,7 @@ from lab import v4
 from .packets import *
 
 SHARE = 20  # the neighbour's median request may take that many times what it usually takes, and LATE more
-LATE = 200  # milliseconds
+LATE = 1000  # milliseconds: what a busy machine makes of it; a connection that is not taken is tried again after a second at the earliest
 FRAMES = 5  # times each frame
 
 # technique: (script, reasons on record for it)

@@ -82,15 +82,21 @@ def test_attached(lab, who):
 
 def test_which_process(lab, who):
     """Found without holding the sandbox, though it is no child of what was attached: an allowed connection and a denied one."""
+    script = lab.script("""
+        with tcp("ok.test", 80) as sock:
+            sock.sendall(b"GET /hello HTTP/1.1\\r\\nHost: ok.test\\r\\n\\r\\n")
+            show(pid=os.getpid(), status=response(sock.makefile("rb"))[0])
+            sys.stdin.readline()
+        ending(sys.argv[1], 9)
+    """, v4("web"))
     with attached(lab, ["ok.test"], user=who) as box:
-        (shown,) = box.python("""
-            with tcp("ok.test", 80) as sock:
-                sock.sendall(b"GET /hello HTTP/1.1\\r\\nHost: ok.test\\r\\n\\r\\n")
-                status, _, _ = response(sock.makefile("rb"))
-                time.sleep(0.3)
-            ending(sys.argv[1], 9)
-            show(pid=os.getpid(), status=status)
-        """, v4("web"))
+        with subprocess.Popen(box.sandbox.command(script, lab.workspace()), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=lab.environment()) as client:
+            try:
+                shown = json.loads(client.stdout.readline())
+                wait_for(lambda: any("conn" in record for record in box.records("process")), "the record of the process")
+                client.communicate(b"\n", timeout=120)
+            finally:
+                client.kill()
         assert shown["status"] == 200
         result = box.finish()
     decisions = result.of("decision", door="transparent")
@@ -483,15 +489,14 @@ def test_bubblewrap(lab, who):
     # Not all of /: bwrap fails when a mount below what it binds, of another program's, goes away meanwhile.
     files = [word for part in ("/usr", "/bin", "/lib", "/lib64") for word in ("--ro-bind", part, part)]
     command = ["bwrap", "--unshare-all", *files, "--dev", "/dev", "--proc", "/proc", "--info-fd", "1", "--",
-               "sh", "-c", "exec sleep infinity"]
+               "sh", "-c", "echo ready; exec sleep infinity"]
     with subprocess.Popen(lab.host.command(command, who), stdout=subprocess.PIPE, env=lab.environment(None, who)) as bwrap:
         try:
-            info = b""
-            for line in bwrap.stdout:
-                info += line
-                if line == b"}\n":
-                    break
-            child = json.loads(info)["child-pid"]
+            info = ""
+            while not info.endswith("ready\n"):  # before, the child has capabilities that bwrap then takes away
+                info += (line := bwrap.stdout.readline().decode())
+                assert line, info
+            child = json.loads(info.removesuffix("ready\n"))["child-pid"]
             with Gate(lab, ["--allow", "ok.test"], who) as gate:
                 done = lab_attach(lab, gate, ["--pid", str(child)], who)
                 assert done.returncode == 0, done
@@ -549,6 +554,8 @@ def test_container(lab, runtimes, engine):
         assert json.loads(net("ls", "--json").stdout)["attached"] == f"{engine} web"
         box.kill()
         wait_for(lambda: net("ls", "--json").stdout == "", "the end of the gate")
+        # The kernel may be done with it before the engine is.
+        wait_for(lambda: runtime.client("inspect", "--format={{.State.Running}}", "web", check=True).stdout == "false\n", "the engine to know")
         done = net("attach", f"--{engine}", "web", "--allow", "ok.test")
         assert done.returncode == FAILED and "container web is not running" in done.stderr, done
     for wrong in ("nonexistent", "--help", ""):
@@ -740,8 +747,8 @@ def test_nobody_comes(lab):
 
 
 def test_wait_is_for_the_first_only(lab):
-    with attached(lab, args=["--wait", "1s"]) as box:
-        time.sleep(1.5)
+    with attached(lab, args=["--wait", "5s"]) as box:
+        time.sleep(5.5)
         assert box.links() == ["lo", "eth0"]
 
 
@@ -934,7 +941,7 @@ def test_news_that_are_lost(lab):
 
 def test_time_limit(lab, who):
     """The gate is closed at that time, and nothing is killed."""
-    with attached(lab, ["ok.test"], args=["--timeout", "2s"], user=who) as box:
+    with attached(lab, ["ok.test"], args=["--timeout", "5s"], user=who) as box:
         assert box.run(["curl", "-sS", "http://ok.test/hello"]).stdout == "hello from ok.test\n"
         result = box.gate.finish()
         assert (result.rc, result.records[-1]["ended"]) == (0, "time_limit"), result

@@ -83,7 +83,7 @@ def test_each_job_has_a_netgate_of_its_own():
         try:
             jobs.start()
             pids = [pid for peer in jobs.peers for pid in peer.pids()]
-            found = jobs.run(measure, 0.1)
+            found = jobs.run(measure, 1)
         finally:
             jobs.close()
         granted = [sum(record["type"] == "decision" and record["verdict"] == "allow" for record in read_log(peer.running.log))

@@ -85,6 +85,12 @@ def attached(lab, site):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+def nothing_attached(lab, site):
+    """A netgate whose last gate is closed ends, a moment later."""
+    wait_for(lambda: attached(lab, site) == [], "the end of all gates")
+    return True
+
+
 def refused(answer, code, words):
     assert answer.rc != 0 and answer.object["code"] == code and words in answer.object["msg"], answer
     assert set(answer.object) == {"cniVersion", "code", "msg"}
@@ -115,7 +121,7 @@ def test_life(lab, network, box, version):
     assert {request.headers["host"] for request in lab.web.requests} == {"ok.test"}
     assert net.call("DEL", box, result).rc == 0
     assert refused(net.call("CHECK", box, result), 100, "no gate")
-    assert attached(lab, box.runtime.site) == []
+    assert nothing_attached(lab, box.runtime.site)
     (start,), (end,) = net.records("start"), net.records("end")
     assert (start["sandbox"], end["ended"], end["denied"] > 0) == ("default.web", "detached", True), net.records()
 
@@ -209,7 +215,7 @@ def test_configuration_that_is_refused(lab, network, box, config, code, words):
     """Nothing is left, and DEL is answered."""
     net = network()
     assert refused(net.call("ADD", box, config=config), code, words)
-    assert links(box) == ["lo"] and attached(lab, box.runtime.site) == []
+    assert links(box) == ["lo"] and nothing_attached(lab, box.runtime.site)
     if code not in (1, 6) and "name" not in config:
         assert net.call("DEL", box, config=config).rc == 0
 
@@ -306,7 +312,7 @@ def test_pod_narrows(network, box, permits, asks, reaches):
 def test_pod_widens(lab, network, box, permits, asks, code, words):
     answer = network(permits=permits).call("ADD", box, config={"runtimeConfig": {"io.kubernetes.cri.pod-annotations": asks}})
     assert refused(answer, code, words)
-    assert links(box) == ["lo"] and attached(lab, box.runtime.site) == []
+    assert links(box) == ["lo"] and nothing_attached(lab, box.runtime.site)
 
 
 def test_pod_asks_for_nothing_in_words(network, box, permits):
@@ -319,7 +325,7 @@ def test_policy_that_the_network_chose(lab, network, box, permits):
     pod = lambda key, value: {"runtimeConfig": {"io.kubernetes.cri.pod-annotations": {f"dev.netgate.{key}": value}}}
     assert refused(net.call("ADD", box, config=pod("policy", "default")), 100, "chosen already")
     assert refused(net.call("ADD", box, config=pod("allow", "ok.test")), 100, "is not permitted")
-    assert links(box) == ["lo"] and attached(lab, box.runtime.site) == []
+    assert links(box) == ["lo"] and nothing_attached(lab, box.runtime.site)
     with net.added(box):
         assert [name for name in WEB if wget(box, f"http://{name}/").returncode == 0] == ["other.test"]
 
@@ -394,7 +400,7 @@ def test_status(lab, network, permits, runtimes, tmp_path):
     for net in (network(), network(allow=["ok.test"]), network(permits=permits), network(permits=permits, options=["--choose=named"]),
                 network(**given)):
         assert net.call("STATUS").rc == 0
-        assert not (os.path.exists(net.log) and net.records()) and attached(lab, net.runtime.site) == []
+        assert not (os.path.exists(net.log) and net.records()) and nothing_attached(lab, net.runtime.site)
     assert refused(network("1.0.0").call("STATUS"), 1, "1.1.0")
     lonely = os.path.join(lab.workspace(), "netgate")
     with open(os.path.join(lab.programs(), "sandbox-net"), "rb") as program, open(lonely, "wb") as out:
@@ -449,14 +455,14 @@ def test_podman(lab, podman, images):
     with client.start(["sleep", "1000"], network="gated") as box:
         assert links(box) == ["lo", "eth0"]
         assert len(attached(lab, client.site)) == 1
-    wait_for(lambda: attached(lab, client.site) == [], "the end of the gate")
+    nothing_attached(lab, client.site)
 
 
 def test_podman_starts_nothing_without_a_gate(lab, podman):
     client = podman(policy="/nonexistent/policy.yaml")
     done = client.run(["echo", "it runs"], network="gated")
     assert done.returncode != 0 and "it runs" not in done.stdout and "/nonexistent/policy.yaml" in done.stderr, done
-    assert attached(lab, client.site) == []
+    assert nothing_attached(lab, client.site)
 
 
 def test_podman_network_connect(lab, podman):
@@ -507,4 +513,4 @@ def test_ctr(lab, runtimes, plugins, images):
     decided = {record["host"]: (record["verdict"], record.get("reason")) for record in read_log(log) if record["type"] == "decision"}
     assert (decided["ok.test"][0], decided["bad.test"]) == ("allow", ("deny", "not_allowed"))
     assert {request.headers["host"] for request in lab.web.requests} == {"ok.test"}
-    assert attached(lab, docker.site) == []
+    assert nothing_attached(lab, docker.site)

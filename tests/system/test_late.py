@@ -17,7 +17,7 @@ def late(lab, sandbox):
 def test_nothing_in_the_way(lab):
     """Without a gate: so that the rest means something."""
     with Sandbox(lab, caps=False) as box, late(lab, box).added():
-        assert late(lab, box).reached() == EVERYWHERE
+        wait_for(lambda: late(lab, box).reached() == EVERYWHERE, "answers from everywhere")
 
 
 @pytest.mark.parametrize("own_user", [True, False], ids=["userns", "hosts"])
@@ -63,7 +63,7 @@ def test_sandbox_with_interfaces_of_its_own(lab, who):
         wait_for(lambda: [record["name"] for record in box.records("interface")] == ["own"], "a record of it")
         with late(lab, box.sandbox).added():
             wait_for(lambda: [record["name"] for record in box.records("interface")] == ["own", "later"], "a record of the other")
-            assert late(lab, box.sandbox).reached() == EVERYWHERE
+            wait_for(lambda: late(lab, box.sandbox).reached() == EVERYWHERE, "answers from everywhere")
             assert box.run(["curl", "-sS", "http://ok.test/hello"]).stdout == "hello from ok.test\n"
         assert box.finish().records[-1]["ended"] == "sandbox_gone"
 

@@ -4,6 +4,7 @@
 import os
 import signal
 import subprocess
+from datetime import datetime
 
 import pytest
 
@@ -238,7 +239,9 @@ def test_rate_in_a_flood(lab):
             sock.close()
         show(seconds=time.monotonic() - begun)
     """)
-    seconds = result.shown[0]["seconds"]
+    # netgate may still be at work on the last of them when the script has made it.
+    times = [datetime.fromisoformat(record["time"].replace("Z", "+00:00")) for record in result.records]
+    seconds = max(result.shown[0]["seconds"], (times[-1] - times[0]).total_seconds())
     admitted = {record["conn"] for record in result.of("decision", door="transparent")
                 if record["reason"] != "limit_rate" and "conn" in record}
     assert 5 <= len(admitted) <= 5 * (seconds + 3), (seconds, result)
@@ -549,7 +552,15 @@ def test_limits_on_record(lab):
 
 
 def test_one_job_does_not_starve_another(lab):
-    """A flood in one sandbox; ten attempts in another one all are made, and all are on record."""
+    """A flood in one sandbox; ten attempts in another one all are made, and all are on record. How long they take is held against ten without the flood."""
+    attempts = """
+        for number in range(10):
+            begun = time.monotonic()
+            show(status=http("ok.test", 80, b"GET /hello HTTP/1.1\\r\\nHost: ok.test\\r\\n\\r\\n")[0][0],
+                 ms=(time.monotonic() - begun) * 1000)
+    """
+    usual = lab.python(["--allow", "ok.test"], attempts)
+    middle = lambda result: sorted(shown["ms"] for shown in result.shown)[5]
     with lab.start(["--allow", "raw.test:7", "--max-rate", "5/s"], lab.script("""
         address = socket.gethostbyname("raw.test")
         show(ready=True)
@@ -562,12 +573,7 @@ def test_one_job_does_not_starve_another(lab):
             sock.close()
     """)) as flood:
         assert flood.next() == {"ready": True}
-        result = lab.python(["--allow", "ok.test"], """
-            for number in range(10):
-                begun = time.monotonic()
-                show(status=http("ok.test", 80, b"GET /hello HTTP/1.1\\r\\nHost: ok.test\\r\\n\\r\\n")[0][0],
-                     ms=(time.monotonic() - begun) * 1000)
-        """)
+        result = lab.python(["--allow", "ok.test"], attempts)
     assert [shown["status"] for shown in result.shown] == [200] * 10, result
-    assert sorted(shown["ms"] for shown in result.shown)[5] < 500, result
+    assert middle(result) < 500 + 20 * middle(usual), (usual, result)
     assert len(result.of("decision", door="transparent", verdict="allow")) == len(result.of("close")) == 10, result

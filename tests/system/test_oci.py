@@ -221,7 +221,7 @@ def test_job(lab, gated):
             assert gated.run(["wget", "-q", "-O", "-", "http://other.test/"], ask={"job": job}).stdout == "hello from other.test\n"
         assert gated.run(FETCH, ask={"job": job}).returncode != 0
         wait_for(lambda: len([r for r in gate.records() if r["type"] == "end"]) == 3, "the ends of three sandboxes")
-        assert not gated.gates() or all("sandbox" not in entry for entry in gated.gates())
+        wait_for(lambda: all("sandbox" not in entry for entry in gated.gates()), "the ends of three sandboxes")
         gated.policies.remove(permission)
         refused_join = gated.run(FETCH, ask={"job": job})
         assert refused_join.returncode != 0 and "no container may join" in refused_join.stdout + refused_join.stderr, refused_join

@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import pty
+import select
 import shutil
 import signal
 import socket
@@ -17,7 +18,6 @@ import stat
 import subprocess
 import tempfile
 import textwrap
-import threading
 import time
 
 import pytest
@@ -30,7 +30,7 @@ CALLERS = ["root", "user", "sudo"]
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be all three callers")
 
 
-def wait_for(what, seconds=10):
+def wait_for(what, seconds=120):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if what():
@@ -453,7 +453,7 @@ def test_unix_sockets_and_fifos_of_the_host(world, caller):
 
     def listen(when):
         for place in places:
-            path = place / f"netgate-test-{when}.sock"
+            path = place / f"seal-{os.getpid()}-{when}.sock"
             path.unlink(missing_ok=True)
             sock = socket.socket(socket.AF_UNIX)
             sock.bind(str(path))
@@ -476,22 +476,22 @@ def test_unix_sockets_and_fifos_of_the_host(world, caller):
         show([attempt(lambda: connect(p)) for p in paths[0]])
         sys.stdin.readline()
         show([attempt(lambda: connect(p)) for p in paths[1]])
-        show([attempt(lambda: connect("\\0netgate-test")), attempt(lambda: os.close(os.open(sys.argv[2] + "/fifo", os.O_WRONLY | os.O_NONBLOCK))),
+        show([attempt(lambda: connect("\\0" + sys.argv[3])), attempt(lambda: os.close(os.open(sys.argv[2] + "/fifo", os.O_WRONLY | os.O_NONBLOCK))),
               attempt(lambda: os.close(os.open(sys.argv[2] + "/null", os.O_RDONLY)))])
         own = socket.socket(socket.AF_UNIX); own.bind("/tmp/own"); own.listen()
         show([attempt(lambda: connect("/tmp/own")), attempt(lambda: [s.close() for s in socket.socketpair()] and None)])
     """
-    paths = [[str(p / f"netgate-test-{when}.sock") for p in places] for when in (0, 1)]
+    paths = [[str(p / f"seal-{os.getpid()}-{when}.sock") for p in places] for when in (0, 1)]
     abstract = socket.socket(socket.AF_UNIX)
-    abstract.bind("\0netgate-test")
+    abstract.bind(f"\0seal-{os.getpid()}")
     abstract.listen()
     head = "import json, os, sys, socket, errno\ndef show(x): print(json.dumps(x), flush=True)\n" \
            "def attempt(f):\n    try:\n        return f() or 'ok'\n    except OSError as e:\n        return errno.errorcode[e.errno]\n"
     try:
-        process = world.start(caller, [PYTHON, "-c", head + textwrap.dedent(code), json.dumps(paths), str(world.outside)])
+        process = world.start(caller, [PYTHON, "-c", head + textwrap.dedent(code), json.dumps(paths), str(world.outside), f"seal-{os.getpid()}"])
         first = json.loads(process.stdout.readline())
         listen(1)
-        out, err = process.communicate(b"\n", timeout=30)
+        out, err = process.communicate(b"\n", timeout=120)
         assert process.returncode == 0, err
         later, other, own = map(json.loads, out.splitlines())
     finally:
@@ -741,7 +741,7 @@ def test_killed_and_nothing_stays(world, caller, victim):
     all_of_them = members(launcher)
     init = all_of_them[1]
     os.kill({"launcher": launcher, "proxy": process.pid, "init": init, "command": command}[victim], signal.SIGKILL)
-    rc = process.wait(timeout=20)
+    rc = process.wait(timeout=120)
     process.communicate()
     wait_for(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in all_of_them))
     assert snapshot() == before
@@ -763,15 +763,15 @@ def test_signals_are_passed_on(world, caller):
         os.kill(world.launcher(), sig)
         assert process.stdout.readline() == b"%d\n" % sig
     os.kill(world.command(), 9)
-    assert process.wait(timeout=20) == 137
+    assert process.wait(timeout=120) == 137
     process.communicate()
 
 
 def test_ignored_signals_stay_ignored(world, caller):
-    process = world.start(caller, ["sh", "-c", "echo ready; sleep 0.3; echo done"], preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    process = world.start(caller, ["sh", "-c", "echo ready; read line; echo done"], preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     assert process.stdout.readline() == b"ready\n"
     os.kill(world.launcher(), signal.SIGHUP)
-    out, _ = process.communicate(timeout=20)
+    out, _ = process.communicate(b"\n", timeout=120)
     assert out == b"done\n" and process.returncode == 0
 
 
@@ -789,13 +789,13 @@ class Shell:
             finally:
                 os._exit(98)
         self.text = b""
-        threading.Thread(target=self.reading, daemon=True).start()
 
-    def reading(self):
+    def read(self):
+        """What has come meanwhile."""
         try:
-            while data := os.read(self.master, 4096):
-                self.text += data
-        except OSError:
+            while select.select([self.master], [], [], 0)[0]:
+                self.text += os.read(self.master, 4096)
+        except OSError:  # the other end is closed
             pass
 
     @staticmethod
@@ -818,7 +818,7 @@ class Shell:
             os.killpg(pid, signal.SIGCONT)
 
     def expect(self, text):
-        wait_for(lambda: text in self.text)
+        wait_for(lambda: self.read() or text in self.text)
         self.text = self.text.split(text, 1)[1]
 
     def type(self, data):

@@ -269,8 +269,9 @@ def test_interface_that_comes_later(lab, service, caps, works, family):
             lab.host.net.ip("link set later up", f"addr add {here}/64 dev later nodad" if family == "6" else f"addr add {here}/30 dev later")
             added = f"{there}/64 dev later nodad" if family == "6" else f"{there}/30 dev later"
             assert sandbox.run(["sh", "-c", f"ip link set later up && ip addr add {added}"]).returncode == 0
-            for program in (lab.on_host(["ping", "-c", "1", "-W", "2", there]), sandbox.run(["ping", "-c", "1", "-W", "2", here])):
-                assert (program.returncode == 0) == works, program
+            for run, to in ((lab.on_host, there), (sandbox.run, here)):
+                ping = lambda run=run, to=to: run(["ping", "-c", "1", "-W", "2", to]).returncode == 0
+                assert wait_for(ping, "an answer") if works else not ping()
             wait_for(lambda: "later" in [record.get("name") for record in read_log(service.log)], "a record of it")
             if works:
                 assert sandbox.run(["curl", "-sS", "--proxy", "10.200.0.1:3128", "http://ok.test/hello"]).stdout == "hello from ok.test\n"

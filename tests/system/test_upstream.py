@@ -133,7 +133,7 @@ def test_nobody_answers(lab):
 def test_client_that_does_not_wait_for_the_name(lab):
     """The name server is silent: what the client gave up before it was connected is not "allowed, 0 B"."""
     lab.dns.add("mute.test", silent=True)
-    result = lab.netgate(["--allow", "mute.test"], ["curl", "-sS", "-m", "0.5", "http://mute.test/"])
+    result = lab.netgate(["--allow", "mute.test"], ["curl", "-sS", "-m", "3", "http://mute.test/"])
     assert result.rc == 28 and "gave up  mute.test:80  1 connection  client_gone (before it was connected)" in result.err, result
     assert result.one("close")["end"] == "job_ended" and not result.of("dial"), result
 

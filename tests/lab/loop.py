@@ -29,7 +29,7 @@ class Loop:
         self.loop.close()
 
 
-def wait_for(condition, what="a condition", timeout=60):
+def wait_for(condition, what="a condition", timeout=120):
     """Polls until `condition()` is true and returns its value; the timeout is only for a test that hangs."""
     end = time.monotonic() + timeout
     while True:

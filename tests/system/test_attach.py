@@ -489,14 +489,12 @@ def test_bubblewrap(lab, who):
     # Not all of /: bwrap fails when a mount below what it binds, of another program's, goes away meanwhile.
     files = [word for part in ("/usr", "/bin", "/lib", "/lib64") for word in ("--ro-bind", part, part)]
     command = ["bwrap", "--unshare-all", *files, "--dev", "/dev", "--proc", "/proc", "--info-fd", "1", "--",
-               "sh", "-c", "echo ready; exec sleep infinity"]
-    with subprocess.Popen(lab.host.command(command, who), stdout=subprocess.PIPE, env=lab.environment(None, who)) as bwrap:
+               "sh", "-c", "echo ready >&2; exec sleep infinity"]
+    with subprocess.Popen(lab.host.command(command, who), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=lab.environment(None, who)) as bwrap:
         try:
-            info = ""
-            while not info.endswith("ready\n"):  # before, the child has capabilities that bwrap then takes away
-                info += (line := bwrap.stdout.readline().decode())
-                assert line, info
-            child = json.loads(info.removesuffix("ready\n"))["child-pid"]
+            child = json.loads(bwrap.stdout.read())["child-pid"]
+            # Before that, it has capabilities that bwrap takes away.
+            assert bwrap.stderr.readline() == b"ready\n"
             with Gate(lab, ["--allow", "ok.test"], who) as gate:
                 done = lab_attach(lab, gate, ["--pid", str(child)], who)
                 assert done.returncode == 0, done

@@ -13,7 +13,7 @@ import pytest
 
 from lab import v4, v6, wait_for
 from lab.attached import Gate, Sandbox
-from test_life import leftovers, namespaces
+from test_life import leftovers, without_new_namespaces
 
 # Prime, so that they wander over the code as it changes; there are some 750 steps of a job, as root, and 1,050 for a user.
 EVERY = {"root": 23, "user": 37, "attached": 17}
@@ -77,7 +77,11 @@ def check_status(name, result, note):
 
 def test_each_step_of_a_job(lab, who, kill_at):
     """No way out while anything is dead, nothing stays behind, the exit status says so and the log is whole as far as it goes."""
-    before, spaces, seen = leftovers(lab), namespaces(), []
+    without_new_namespaces(lambda: steps_of_a_job(lab, who, kill_at))
+
+
+def steps_of_a_job(lab, who, kill_at):
+    before, seen = leftovers(lab), []
     for n in range(1, 5000, EVERY["user" if who else "root"]):
         lab.reset()
         words, killed = kill_at(n, who)
@@ -95,7 +99,6 @@ def test_each_step_of_a_job(lab, who, kill_at):
         check_status(killed().split()[0], result, note)
         seen.append(killed())
     assert len(seen) > 15 and {"first", "netgate", "sandbox-net"} <= {step.split()[0] for step in seen}, seen
-    wait_for(lambda: namespaces() <= spaces + 3, f"the end of {namespaces() - spaces} namespaces")
 
 
 def end_keeper(running):

@@ -174,7 +174,7 @@ def test_slow_readers_get_everything(lab, upstreams):
             if half_close:
                 sock.shutdown(socket.SHUT_WR)
             try:
-                while piece := sock.recv(8192 if count < size - 60_000 else 700):
+                while piece := sock.recv(8192 if count < size - 60_000 else 500):
                     count += len(piece)
                     if count >= size - 60_000:
                         time.sleep(0.1)

@@ -653,7 +653,7 @@ def test_requests_that_stall_or_grow(driver):
 
 QUERY = """
 import re, socket, struct, sys
-name = sys.argv[1]
+name, patience = sys.argv[1], int(sys.argv[2])
 query = struct.pack(">6H", 7, 0x100, 1, 0, 0, 0) + b"".join(bytes([len(p)]) + p.encode() for p in name.split(".")) + b"\\0\\0\\1\\0\\1"
 ports = {}
 for kind in ("udp", "tcp"):
@@ -665,7 +665,7 @@ print(sorted(ports))
 
 def ask(what, to):
     sock = socket.socket(type=socket.SOCK_DGRAM)
-    sock.settimeout(20)
+    sock.settimeout(patience)
     try:
         sock.sendto(query, to)
         print(what, sock.recv(4096)[3] & 15)
@@ -675,7 +675,7 @@ def ask(what, to):
 ask("usual", ("127.0.0.11", 53))
 ask("its port", ("127.0.0.11", ports["udp"]))
 try:
-    with socket.create_connection(("127.0.0.11", ports["tcp"]), 20) as sock:
+    with socket.create_connection(("127.0.0.11", ports["tcp"]), patience) as sock:
         sock.sendall(struct.pack(">H", len(query)) + query)
         print("its TCP port", len(sock.recv(4096)))
 except OSError as error:
@@ -868,7 +868,7 @@ def test_systemd_resolved(lab, images, systemd, says):
 def test_dockers_name_server_is_out_of_the_way(lab, loopback, options):
     """Whichever way it is asked, no query leaves; names that are allowed resolve."""
     with gated(loopback):
-        done = loopback.run(["sh", "-c", 'curl -sS https://ok.test/hello; python3 -c "$0" leak.bad.test'] + [QUERY], "gated", options, debian=True)
+        done = loopback.run(["sh", "-c", 'curl -sS https://ok.test/hello; python3 -c "$0" leak.bad.test 60'] + [QUERY], "gated", options, debian=True)
         assert done.stdout.splitlines() == ["hello from ok.test", "['tcp', 'udp']", "usual 3", "its port PermissionError",
                                             "its TCP port ConnectionRefusedError", "done"], done
         assert {query.name for query in lab.dns.queries} == {"ok.test"}
@@ -888,7 +888,7 @@ def test_first_query(lab, loopback, options, code):
     """A program that asks before docker's name server is out of its reach asks the gate, if anybody. Who would see to that is stopped here."""
     with gated(loopback):
         try:
-            done = loopback.run(["python3", "-c", QUERY, "leak.bad.test"], "gated", ["--runtime=stopped", *options], debian=True)
+            done = loopback.run(["python3", "-c", QUERY, "leak.bad.test", "1"], "gated", ["--runtime=stopped", *options], debian=True)
         finally:
             go_on(loopback)
         assert done.returncode == code, done
@@ -929,7 +929,7 @@ def test_dockers_name_server_would_ask(lab, loopback):
     client = loopback.docker.client
     made(client("network", "create", "--internal", "plain"))
     try:
-        done = loopback.run(["python3", "-c", QUERY, "leak.bad.test"], "plain", debian=True)
+        done = loopback.run(["python3", "-c", QUERY, "leak.bad.test", "60"], "plain", debian=True)
         assert "usual 3" in done.stdout, done
         assert {query.name for query in lab.dns.queries} == {"leak.bad.test"}
         assert len(lab.dns.queries) >= 3

@@ -28,7 +28,7 @@ NEIGHBOURS = {
 }
 
 
-QUIET = 110  # ARP questions that may go uncounted: a kernel may ask while that is rare
+QUIET = 150  # ARP questions that may go uncounted: a kernel may ask while that is rare, a hundred times at once and ten times a second
 
 
 def test_frames(attack):

@@ -223,7 +223,7 @@ def test_client_resets_during_an_exchange(lab, upstreams):
         running.ask()
         wait_for(lambda: [record for record in running.records if record["type"] == "close"], "the close record", HELLO_S)
         wait_for(lambda: lab.raw.seen[0].end == "reset", "the reset upstream", HELLO_S)
-        wait_for(lambda: descriptors(proxy) == busy - 2, "the end of both sockets", HELLO_S)
+        wait_for(lambda: descriptors(proxy) <= busy - 2, "the end of both sockets", HELLO_S)
         result = running.finish(b"")
     assert result.one("close")["end"] == "client_reset", result
 

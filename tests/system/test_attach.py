@@ -87,21 +87,30 @@ def test_which_process(lab, who):
             sock.sendall(b"GET /hello HTTP/1.1\\r\\nHost: ok.test\\r\\n\\r\\n")
             show(pid=os.getpid(), status=response(sock.makefile("rb"))[0])
             sys.stdin.readline()
-        ending(sys.argv[1], 9)
+        for line in sys.stdin:
+            show(end=ending(sys.argv[1], 9))
     """, v4("web"))
     with attached(lab, ["ok.test"], user=who) as box:
         with subprocess.Popen(box.sandbox.command(script, lab.workspace()), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=lab.environment()) as client:
             try:
                 shown = json.loads(client.stdout.readline())
-                wait_for(lambda: any("conn" in record for record in box.records("process")), "the record of the process")
-                client.communicate(b"\n", timeout=120)
+                whose = lambda: [record for record in box.records("process") if "conn" in record]
+                wait_for(whose, "the record of the process")
+                client.stdin.write(b"\n")
+                for denied in range(1, 20):  # a busy machine may not look before a connection is reset
+                    client.stdin.write(b"\n")
+                    client.stdin.flush()
+                    assert json.loads(client.stdout.readline()) == {"end": "reset"}
+                    wait_for(lambda: len(whose()) > denied, "the record of the process")
+                    if "unknown" not in whose()[-1]:
+                        break
             finally:
                 client.kill()
         assert shown["status"] == 200
         result = box.finish()
     decisions = result.of("decision", door="transparent")
-    assert [decision["verdict"] for decision in decisions] == ["allow", "deny"], result
-    for decision in decisions:
+    assert [decision["verdict"] for decision in decisions] == ["allow"] + ["deny"] * denied, result
+    for decision in (decisions[0], decisions[-1]):
         record = result.one("process", conn=decision["conn"])
         assert (record["host_pid"], record["uid"], record["exe"]) == (shown["pid"], 0, os.path.realpath("/usr/bin/python3")), result
         assert record["cmdline"][:2] == ["/usr/bin/python3", "-c"]
@@ -129,20 +138,22 @@ def test_first_process_is_gone(lab, who):
     with attached(lab, ["ok.test"], user=who) as box:
         script = lab.script("""
             show(pid=os.getpid())
-            sys.stdin.readline()
-            show(end=ending(sys.argv[1], 9))
-            sys.stdin.readline()
+            for line in sys.stdin:
+                show(end=ending(sys.argv[1], 9))
         """, v4("web"))
         with subprocess.Popen(box.sandbox.command(script, lab.workspace()), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               env=lab.environment()) as other:
             try:
                 pid = json.loads(other.stdout.readline())["pid"]
                 box.sandbox.close()
-                other.stdin.write(b"\n")
-                other.stdin.flush()
-                assert json.loads(other.stdout.readline()) == {"end": "reset"}
-                wait_for(lambda: box.records("process"), "the record of the process")
-                assert [r["host_pid"] for r in box.records("process")] == [pid]
+                for n in range(1, 20):
+                    other.stdin.write(b"\n")
+                    other.stdin.flush()
+                    assert json.loads(other.stdout.readline()) == {"end": "reset"}
+                    wait_for(lambda: len(box.records("process")) == n, "the record of the process")
+                    if box.records("process")[-1].get("unknown") not in ("gone", "timeout"):  # nobody had looked in time: the machine is busy
+                        break
+                assert box.records("process")[-1]["host_pid"] == pid
                 assert not box.records("end")
             finally:
                 other.kill()

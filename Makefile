@@ -274,6 +274,7 @@ test: ## everything that CI runs, after installing what is missing
 	@$(MAKE) --no-print-directory scenarios
 	@$(MAKE) --no-print-directory instructions
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=5
+	@echo "  PYTEST  tests/system, tests/lint, tests/attack: ten minutes and more, each shown when it is done"
 	@$(MAKE) --no-print-directory -k -Otarget system-beside system-alone attack
 
 .PHONY: demo

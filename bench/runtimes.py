@@ -4,10 +4,10 @@
     sudo /usr/bin/python3 bench/runtimes.py [ROUNDS [ROW…]]
 """
 
+import argparse
 import os
 import statistics
 import subprocess
-import sys
 import time
 
 from common import figure, table
@@ -72,11 +72,16 @@ ROWS = {**dict.fromkeys(["docker", "podman", "rootless", "runc", "crun", "gvisor
 
 
 def main():
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 10
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("rounds", nargs="?", type=int, default=10, help="starts of each, of which the median is shown (10)")
+    parser.add_argument("rows", nargs="*", metavar="row", help=f"which (all): {', '.join(ROWS)}")
+    options = parser.parse_args()
+    if unknown := set(options.rows) - set(ROWS):
+        parser.error(f"no such row: {', '.join(sorted(unknown))}")
     with Lab() as lab:
         images = Images(os.path.join(lab.build, "images"))
-        rows = [ROWS[kind](lab, images, kind, rounds) for kind in sys.argv[2:] or ROWS]
-    table(f"Start and end of a container, or until a machine's shell is ready, median of {rounds}",
+        rows = [ROWS[kind](lab, images, kind, options.rounds) for kind in options.rows or ROWS]
+    table(f"Start and end of a container, or until a machine's shell is ready, median of {options.rounds}",
           ["runtime", "alone, ms", "with a gate, ms", "ratio"], rows)
 
 

@@ -194,8 +194,8 @@ def test_as_many_connections_as_descriptors(lab, who):
             sock.sendall(b"\\0")  # nothing that a protocol could begin with
             return sock.recv(1) == b"\\0"
         while True:
-            sock = tcp("raw.test", 7)
             try:
+                sock = tcp("raw.test", 7)  # which may be reset before connect() has returned
                 is_served(sock)
             except ConnectionError:
                 break

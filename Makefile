@@ -209,6 +209,11 @@ $(BUILD)/cov/%.o: %.c | $(BUILD)/headers
 	@echo "  CC(cov) $<"
 	$(Q)$(CLANG) $(CPPFLAGS_ALL) $(COV) $(if $(filter tests/fuzz/%,$<),-fsanitize=fuzzer-no-link) -MMD -MP -c -o $@ $<
 
+$(BUILD)/cov/%.o: $(BUILD)/gen/%.c
+	@mkdir -p $(@D)
+	@echo "  CC(cov) $<"
+	$(Q)$(CLANG) $(CPPFLAGS_ALL) $(COV) -MMD -MP -c -o $@ $<
+
 define cov_rule
 $(patsubst tests/%.c,$(BUILD)/cov/bin/%,$(1)): $(call objects,cov,$(1) $(call links,$(1)))
 endef
@@ -272,6 +277,7 @@ test: ## everything that CI runs, after installing what is missing
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory unit
 	@$(MAKE) --no-print-directory scenarios
+	@$(MAKE) --no-print-directory cov
 	@$(MAKE) --no-print-directory instructions
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=5
 	@echo "  PYTEST  tests/system, tests/lint, tests/attack: ten minutes and more, each shown when it is done"

@@ -22,7 +22,7 @@ static int open_socket(void *arg, int *fds, struct err *err)
 	const struct sockaddr_nl any = { .nl_family = AF_NETLINK };
 	const int *netns = arg;
 
-	if (netns_enter(*netns, err))
+	if (*netns >= 0 && netns_enter(*netns, err))
 		return -1;
 	fds[0] = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 	/* Bound, since others are not listed. */
@@ -36,7 +36,7 @@ int hidden_open(struct hidden *h, int netns, struct err *err)
 	struct stat st;
 
 	*h = (struct hidden){ .fd = -1 };
-	if (netns_run(open_socket, &netns, &h->fd, 1, err))
+	if (netns < 0 ? open_socket(&netns, &h->fd, err) : netns_run(open_socket, &netns, &h->fd, 1, err))
 		return -1;
 	if (fstat(h->fd, &st))
 		return err_set_errno(err, errno, "netlink socket");

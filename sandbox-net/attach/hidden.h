@@ -17,7 +17,7 @@ struct hidden {
 	uint64_t inode;
 };
 
-/* The socket is the caller's to close. Returns 0 or -1. */
+/* For the namespace of this descriptor, -1: the caller's own. The socket is the caller's to close. Returns 0 or -1. */
 int hidden_open(struct hidden *h, int netns, struct err *err);
 
 /*

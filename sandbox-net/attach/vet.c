@@ -68,7 +68,8 @@ struct vet {
 	bool anybody;
 	enum vet_filter filter; /* of the worst process */
 	struct threads threads; /* of the process that is looked at: those that were; its memory is kept for the next */
-	struct hidden hidden;	/* who of them is in S */
+	struct hidden hidden;	/* who of the hidden is in S */
+	struct hidden here;	/* and who in our own network */
 	pid_t dangerous;	/* a process with a say over the gate; BY_ENGINE: what the engine may start; 0: none */
 };
 
@@ -309,14 +310,16 @@ static void look_at_process(struct vet *v, pid_t pid, int dir)
  */
 static bool may_be_in(const struct vet *v, int proc, const char *pid)
 {
-	const uint64_t net = network_of(v, proc, pid);
+	const uint64_t net = member_network(proc, pid);
 	char path[32];
 	struct stat task;
 
 	if (net == v->target->ino)
 		return true;
-	if (net == v->own_net || (!net && is_hidden()))
+	if (net == v->own_net)
 		return false;
+	if (!net && is_hidden())
+		return !hidden_is_in(&v->here, proc, pid);
 	if (!net && !has_ended())
 		return true;
 	snprintf(path, sizeof(path), "%s/task", pid);
@@ -455,7 +458,7 @@ static int vet(void *arg, int *fds, struct err *err)
 	find_over(v, owner);
 	/* Closed by the end of this process. */
 	if (gate_check_empty(v->target->netns, v->tap, err) || hidden_open(&v->hidden, v->target->netns, err) ||
-	    look_at_all(v, err))
+	    hidden_open(&v->here, -1, err) || look_at_all(v, err))
 		return -1;
 	look_at_engine(v);
 	return judge(v, err);

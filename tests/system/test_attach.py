@@ -484,6 +484,24 @@ def test_risk_of_one_that_is_hidden(lab, unreadable):
                     hidden.kill()
 
 
+def test_risk_of_one_that_is_hidden_and_elsewhere(lab, restless):
+    """Its first thread is in a third network, and another one in the sandbox's."""
+    program = os.path.join(lab.workspace(), "restless")
+    shutil.copy(restless, program)
+    os.chmod(program, 0o711)
+    with Gate(lab, user=lab.user) as gate, Sandbox(lab, lab.user, caps=False) as sandbox:
+        enter = ["nsenter", f"--target={sandbox.pid}", "--user", "--net", "--preserve-credentials", program, "elsewhere"]
+        with subprocess.Popen(lab.host.command(enter, lab.user), stdout=subprocess.PIPE) as hidden:
+            try:
+                assert hidden.stdout.readline() == b"ready\n"
+                with open(f"/proc/{hidden.pid}/task/{hidden.pid}/children") as children:
+                    (child,) = map(int, children.read().split())
+                wait_for(lambda: os.stat(f"/proc/{child}/ns/net").st_ino != sandbox.netns, "its first thread elsewhere")
+                assert f"process {child} in it has, or can gain, CAP_NET_ADMIN" in refused(lab, gate, sandbox)
+            finally:
+                hidden.kill()
+
+
 def test_other_users(lab):
     """Root may attach a user's sandbox, a user only his own."""
     with Gate(lab) as gate, Sandbox(lab, lab.user) as sandbox:
